@@ -1,0 +1,40 @@
+"""Honest error bars for models learned by stochastic gradient steps over a stream."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "BlockPlan": "schedules",
+    "CappedSGD": "learners",
+    "ConstantStep": "schedules",
+    "Interval": "inference",
+    "OverlappingBatchMeans": "watchers",
+    "PowerStep": "schedules",
+    "Problem": "problems",
+    "Result": "inference",
+    "SGD": "learners",
+    "Threshold": "schedules",
+    "TruncatedSGD": "learners",
+    "TruncationSets": "schedules",
+    "problem": "problems",
+    "run_study": "study",
+}
+
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from its room the first time it is used, so that importing the package is quick."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'halfwidth' has no attribute {name!r}")
+    value = getattr(import_module(f"halfwidth.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

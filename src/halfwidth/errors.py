@@ -1,0 +1,57 @@
+"""Every exception a user can see, each with advice in its message.
+
+Bad input is an `InputError`, which is a `ValueError`; its message names the argument, the rule and the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class HalfwidthError(Exception):
+    """The base of every exception raised on purpose by halfwidth."""
+
+
+class InputError(HalfwidthError, ValueError):
+    """An argument breaks a stated rule."""
+
+    @classmethod
+    def of(cls, argument: str, rule: str, value: object) -> InputError:
+        """The usual message: which argument, which rule, and what came instead."""
+        return cls(f"{argument} must {rule}; got {value!r}")
+
+
+class UnknownName(InputError):
+    """A problem, method or option with no such name."""
+
+    @classmethod
+    def among(cls, what: str, name: str, known: Iterable[str]) -> UnknownName:
+        names = sorted(known)
+        near = get_close_matches(name, names, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        return cls(f"there is no {what} named {name!r}; known: {', '.join(names)}.{hint}")
+
+
+class NotEnoughData(InputError):
+    """Too little was seen for what was asked; the message says how much is needed."""
+
+    @classmethod
+    def rows(cls, what: str, seen: int, needed: int) -> NotEnoughData:
+        return cls(f"{what} needs at least {needed} rows; {seen} were seen. Feed more rows and ask again")
+
+
+class CannotPool(InputError):
+    """Two watchers that cannot be joined, or a pooled one asked to learn."""
+
+
+class Diverged(HalfwidthError, ArithmeticError):
+    """The iterates left the finite numbers; the message says at which row and what helps."""
+
+
+class MissingExtra(HalfwidthError, ImportError):
+    """An optional dependency is needed and not installed."""
+
+    @classmethod
+    def named(cls, package: str, extra: str) -> MissingExtra:
+        return cls(f"this needs {package}; install it with: pip install 'halfwidth[{extra}]'")

@@ -1,0 +1,73 @@
+"""Joint statements: the Wald test of R theta = r, and the confidence ellipsoid.
+
+The statistic W = n (R theta_bar - r)' (R Sigma_hat R')^-1 (R theta_bar - r) is referred to the joint law of the
+covariance estimator, not to a chi-square: with few effective blocks the two differ by far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from halfwidth.errors import InputError
+from halfwidth.inference.laws import LimitLaw
+
+
+@dataclass(frozen=True)
+class WaldTest:
+    """The test of R theta = r."""
+
+    statistic: float
+    p_value: float
+    dimensions: int
+    degrees_of_freedom: float
+    law: str
+
+    def __str__(self) -> str:
+        return (
+            f"Wald statistic {self.statistic:.4g} in {self.dimensions} dimension(s), p = {self.p_value:.3g} "
+            f"({self.law} law, {self.degrees_of_freedom:.3g} effective degrees of freedom)"
+        )
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """All points x with (x - center)' shape^-1 (x - center) <= radius2, at the stated level."""
+
+    center: NDArray[np.float64]
+    shape: NDArray[np.float64]
+    radius2: float
+    level: float
+
+    def contains(self, point: ArrayLike) -> bool:
+        gap = np.asarray(point, dtype=np.float64) - self.center
+        return bool(gap @ np.linalg.solve(self.shape, gap) <= self.radius2)
+
+    def semi_axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lengths of the half-axes, longest first, and their directions as columns."""
+        values, vectors = np.linalg.eigh(self.shape)
+        return np.sqrt(self.radius2 * values[::-1]), vectors[:, ::-1]
+
+
+def wald_test(estimate: NDArray[np.float64], covariance: NDArray[np.float64], n: int, law: LimitLaw) -> WaldTest:
+    """Test that `estimate`, with covariance/n, is zero."""
+    _check_regular(covariance)
+    statistic = float(n * estimate @ np.linalg.solve(covariance, estimate))
+    q = estimate.size
+    return WaldTest(statistic, law.joint_tail(statistic, q), q, law.degrees_of_freedom, law.name)
+
+
+def ellipsoid(
+    estimate: NDArray[np.float64], covariance: NDArray[np.float64], n: int, law: LimitLaw, level: float
+) -> Ellipsoid:
+    """The confidence set of the same law."""
+    _check_regular(covariance)
+    return Ellipsoid(estimate, covariance / n, law.joint_quantile(level, estimate.size), level)
+
+
+def _check_regular(covariance: NDArray[np.float64]) -> None:
+    scale = np.sqrt(np.diag(covariance))
+    if not (scale > 0).all() or np.linalg.cond(covariance / np.outer(scale, scale)) > 1e12:
+        raise InputError("the directions must be linearly independent; R Sigma R' is singular")

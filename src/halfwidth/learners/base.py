@@ -1,0 +1,133 @@
+"""The learner contract: owns theta, consumes rows, says which theta it deploys, and ends in a result.
+
+A learner works through rows in chunks. Where the problem has its own source, each row is drawn while the current theta
+is deployed (so that a world that answers back sees every step); otherwise rows are given. After every chunk the
+iterates go to all watchers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from halfwidth.checks import check_count, check_vector
+from halfwidth.errors import Diverged, InputError
+from halfwidth.inference import Result
+from halfwidth.problems import Problem
+from halfwidth.schedules import PowerStep, Schedule
+from halfwidth.watchers import Watcher
+from halfwidth.watchers.base import Critical
+
+Seed = int | np.random.SeedSequence | np.random.Generator
+Vector = NDArray[np.float64]
+
+_CHUNK_NUMBERS = 65_536
+
+
+class Learner(ABC):
+    """A trajectory of theta, made chunk by chunk."""
+
+    name: str
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        step: Schedule | None = None,
+        watchers: Sequence[Watcher] = (),
+        seed: Seed = 0,
+        theta_0: ArrayLike | None = None,
+    ) -> None:
+        for watcher in watchers:
+            if watcher.dim != problem.dim:
+                raise InputError.of("watchers", f"have dim {problem.dim}, as the problem has", watcher.dim)
+        self.problem = problem
+        self.step: Schedule = PowerStep() if step is None else step
+        self.watchers = tuple(watchers)
+        self.rng = np.random.default_rng(seed)
+        self.n_seen = 0
+        start = problem.theta_0 if theta_0 is None else theta_0
+        self._theta_0 = check_vector("theta_0", start, problem.dim)  # type: ignore[arg-type]
+        self._theta = self._theta_0.copy()
+        self._total = np.zeros(problem.dim)  # of theta minus theta_0
+        self._state = np.array(problem.state_0)
+        chunk = max(64, min(4096, _CHUNK_NUMBERS // problem.dim))
+        self._rows = np.empty((chunk, problem.row_size))
+        self._thetas = np.empty((chunk, problem.dim))
+
+    @abstractmethod
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
+        """Take one step for each row, drawing it first if asked to; write the iterates into `thetas`."""
+
+    @property
+    def theta(self) -> Vector:
+        """The current iterate."""
+        return self._theta.copy()
+
+    @property
+    def deployed(self) -> Vector:
+        """The parameter that the world sees while it makes the next row."""
+        return self.theta
+
+    @property
+    def theta_bar(self) -> Vector:
+        """The average of all iterates so far; the start before any row was seen."""
+        return np.asarray(self._theta_0 + self._total / max(self.n_seen, 1))
+
+    def run(self, steps: int) -> Learner:
+        """Draw this many rows from the problem and learn from each."""
+        check_count("steps", steps, at_least=0)
+        if self.problem.sample is None:
+            raise InputError(f"problem {self.problem.name!r} has no sampler: give rows to consume(rows) instead")
+        done = 0
+        while done < steps:
+            size = min(len(self._rows), steps - done)
+            self._take(True, self._rows[:size])
+            done += size
+        return self
+
+    def consume(self, rows: ArrayLike) -> Learner:
+        """Learn from given rows, in order; a row holds what the problem's gradient reads, like (u, y)."""
+        array = np.ascontiguousarray(rows, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != self.problem.row_size:
+            raise InputError.of("rows", f"have shape (m, {self.problem.row_size})", np.shape(rows))
+        if not np.isfinite(array.sum()) and not np.isfinite(array).all():
+            row, column = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            raise InputError(f"rows must be finite; row {row} has {array[row, column]} in column {column}")
+        for at in range(0, len(array), len(self._rows)):
+            self._take(False, array[at : at + len(self._rows)])
+        return self
+
+    def _take(self, draw: bool, rows: Vector) -> None:
+        thetas = self._thetas[: len(rows)]
+        k = np.arange(self.n_seen + 1, self.n_seen + len(rows) + 1)
+        self._walk(draw, rows, thetas, k)
+        if not np.isfinite(self._theta).all():
+            first = self.n_seen + 1 + int(np.argmin(np.isfinite(thetas).all(axis=1)))
+            raise Diverged(
+                f"the iterates left the finite numbers at row {first:,}; take smaller steps, or cap them at the "
+                "row's curvature (CappedSGD, --learner capped)"
+            )
+        self.n_seen += len(rows)
+        for watcher in self.watchers:
+            watcher.update_many(thetas)
+
+    def result(self, watcher: Watcher | None = None, critical: Critical = "calibrated") -> Result:
+        """What can be said now, by the given watcher or the only one there is, with this run's own facts."""
+        if watcher is None:
+            if len(self.watchers) != 1:
+                raise InputError.of("watcher", "be named when there is not exactly one", len(self.watchers))
+            watcher = self.watchers[0]
+        flags = []
+        if not getattr(self.step, "within_theory", True):
+            text = f"{self.step!r} does not shrink: the average does not converge to theta*; use PowerStep"
+            flags.append(("outside-theory", text))
+        return watcher.result(critical).with_facts(*flags, **self._facts())
+
+    def _facts(self) -> dict[str, Any]:
+        """What this kind of learner adds to the diagnostics."""
+        return {}

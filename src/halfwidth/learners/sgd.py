@@ -1,0 +1,113 @@
+"""Plain and capped SGD.
+
+    theta_{k+1} = theta_k - eta_{k+1} g(theta_k, x_{k+1})
+
+Capped SGD takes min(eta_k, 1 / kappa_k) instead of eta_k, with kappa_k a bound of the row's curvature: no row can throw
+the iterate further than to its own minimum, so that the first, large steps do not explode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from halfwidth.compiled import Function, jitable, specialise
+from halfwidth.errors import InputError
+from halfwidth.learners.base import Learner, Seed, Vector
+from halfwidth.problems import Problem
+from halfwidth.schedules import Schedule
+from halfwidth.watchers import Watcher
+
+
+@jitable
+def no_rows(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+    """The sampler of a problem whose rows are given."""
+
+
+@jitable
+def no_cap(theta, row, params):  # type: ignore[no-untyped-def]
+    return 0.0
+
+
+def descend(sample: Function, gradient: Function, curvature: Function, fingerprint: str) -> Function:
+    """The loop of plain and capped SGD around a problem's functions."""
+
+    def sgd_steps(draw, rng, theta, state, params, rows, steps, grad, total, thetas, origin):  # type: ignore[no-untyped-def]
+        fingerprint  # noqa: B018  (part of the disk cache's key)
+        capped = 0
+        for i in range(rows.shape[0]):
+            row = rows[i]
+            if draw:
+                sample(rng, theta, state, params, row)
+            gradient(theta, row, params, grad)
+            step = steps[i]
+            kappa = curvature(theta, row, params)
+            if step * kappa > 1.0:
+                step = 1.0 / kappa
+                capped += 1
+            for j in range(theta.shape[0]):
+                moved = theta[j] - step * grad[j]
+                theta[j] = moved
+                thetas[i, j] = moved
+                total[j] += moved - origin[j]
+        return capped
+
+    return sgd_steps
+
+
+class SGD(Learner):
+    """Plain averaged SGD."""
+
+    name = "plain"
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        step: Schedule | None = None,
+        watchers: Sequence[Watcher] = (),
+        seed: Seed = 0,
+        theta_0: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(problem, step=step, watchers=watchers, seed=seed, theta_0=theta_0)
+        self._kernel = specialise(descend, problem.sample or no_rows, problem.gradient, self._cap())
+        self._grad = np.empty(problem.dim)
+        self._capped = 0
+
+    def _cap(self) -> Function:
+        return no_cap
+
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
+        self._capped += self._kernel(
+            draw,
+            self.rng,
+            self._theta,
+            self._state,
+            self.problem.params,
+            rows,
+            self.step(k),
+            self._grad,
+            self._total,
+            thetas,
+            self._theta_0,
+        )
+
+
+class CappedSGD(SGD):
+    """SGD whose step never exceeds the inverse of the row's curvature bound."""
+
+    name = "capped"
+
+    def _cap(self) -> Function:
+        if self.problem.curvature is None:
+            raise InputError(
+                f"capped SGD needs a curvature bound, and problem {self.problem.name!r} has none; "
+                "give Problem(..., curvature=...) or use plain SGD"
+            )
+        return self.problem.curvature
+
+    def _facts(self) -> dict[str, Any]:
+        return {"capped_share": self._capped / max(self.n_seen, 1)}

@@ -1,0 +1,43 @@
+"""A loss, a source of rows (independent, Markov, state-dependent), and the truth where it is known."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from halfwidth.errors import InputError, UnknownName
+from halfwidth.problems.base import Problem, Truth
+from halfwidth.problems.linear import ar_linear, iid_linear, seed_linear
+from halfwidth.problems.logistic import seed_logistic
+from halfwidth.problems.performative import performative_mean
+
+__all__ = ["PROBLEMS", "Problem", "Truth", "problem", "problem_settings"]
+
+PROBLEMS: dict[str, Callable[..., Problem]] = {
+    "iid-linear": iid_linear,
+    "ar-linear": ar_linear,
+    "seed-linear": seed_linear,
+    "seed-logistic": seed_logistic,
+    "performative-mean": performative_mean,
+}
+
+
+def problem_settings(name: str) -> dict[str, Any]:
+    """The settings of a built-in problem, with their defaults."""
+    if name not in PROBLEMS:
+        raise UnknownName.among("problem", name, PROBLEMS)
+    return {key: p.default for key, p in inspect.signature(PROBLEMS[name]).parameters.items()}
+
+
+def problem(name: str, /, **settings: Any) -> Problem:
+    """The built-in problem of that name.
+
+    >>> problem("performative-mean", dim=2, epsilon=0.5).theta_star.tolist()
+    [2.0, 2.0]
+    """
+    known = problem_settings(name)
+    for key in settings:
+        if key not in known:
+            raise InputError(f"problem {name!r} has no setting {key!r}; it has: {', '.join(known)}")
+    return PROBLEMS[name](**settings)

@@ -1,0 +1,104 @@
+"""The watcher contract: sees a trajectory, whoever made it, and estimates the covariance of its average.
+
+A new estimator is one file with one subclass that fills in the abstract methods; intervals, tests and summaries
+come from the result it builds.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from halfwidth.errors import InputError
+from halfwidth.inference import Interval, LimitLaw, NormalLaw, Result
+from halfwidth.inference.diagnostics import Diagnostics
+
+Critical = Literal["calibrated", "normal"]
+State = dict[str, Any]
+
+
+class Watcher(ABC):
+    """Watches iterates of a fixed dimension and says how far their average may be from the truth."""
+
+    kind: str
+    version: int
+    dim: int
+
+    @property
+    @abstractmethod
+    def n_seen(self) -> int:
+        """How many iterates were seen."""
+
+    @abstractmethod
+    def update_many(self, thetas: ArrayLike) -> Self:
+        """See the next iterates, one in each row; a bad row raises and leaves the state as it was."""
+
+    @abstractmethod
+    def estimate(self) -> NDArray[np.float64]:
+        """The average of the iterates."""
+
+    @abstractmethod
+    def covariance(self) -> NDArray[np.float64]:
+        """The covariance of sqrt(n) times the error of the average."""
+
+    @abstractmethod
+    def law(self) -> LimitLaw:
+        """The law of the studentised average at this n."""
+
+    @abstractmethod
+    def diagnostics(self) -> Diagnostics:
+        """What the covariance rests on."""
+
+    @abstractmethod
+    def pool(self, other: Self) -> Self:
+        """Join with an independent trajectory; the result can be read and pooled again, not updated."""
+
+    @abstractmethod
+    def to_state(self) -> State:
+        """Plain numbers and arrays, with `kind` and `version`."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, state: State) -> Self:
+        """The watcher that `to_state` described."""
+
+    def update(self, theta: ArrayLike) -> Self:
+        """See one more iterate."""
+        return self.update_many(np.asarray(theta, dtype=np.float64)[None])
+
+    def result(self, critical: Critical = "calibrated") -> Result:
+        """Everything that can be said at this moment, frozen."""
+        if critical not in ("calibrated", "normal"):
+            raise InputError.of("critical", "be 'calibrated' or 'normal'", critical)
+        law = self.law() if critical == "calibrated" else NormalLaw()
+        return Result(self.estimate(), self.covariance(), self.n_seen, law, self.kind, self.diagnostics())
+
+    def interval(
+        self, direction: ArrayLike | None = None, level: float = 0.95, critical: Critical = "calibrated"
+    ) -> Interval:
+        """The interval for one direction (dim,), several (m, dim), or every coordinate when none is given."""
+        return self.result(critical).interval(direction, level)
+
+    def _check_iterates(self, thetas: ArrayLike) -> NDArray[np.float64]:
+        array = np.ascontiguousarray(thetas, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != self.dim:
+            raise InputError.of("thetas", f"have shape (m, {self.dim})", np.shape(thetas))
+        if np.isfinite(array.sum()):  # one quick pass; only an odd sum is looked at closely
+            return array
+        finite = np.isfinite(array)
+        if not finite.all():
+            row, column = (int(i) for i in np.argwhere(~finite)[0])
+            raise InputError(
+                f"thetas must be finite; row {row} of this call has {array[row, column]} in coordinate {column}. "
+                "Nothing of this call was taken in"
+            )
+        return array
+
+    @classmethod
+    def _check_state(cls, state: State) -> None:
+        if state.get("kind") != cls.kind or state.get("version") != cls.version:
+            found = (state.get("kind"), state.get("version"))
+            raise InputError.of("state", f"be of kind {cls.kind!r}, version {cls.version}", found)

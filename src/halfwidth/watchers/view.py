@@ -1,0 +1,91 @@
+"""What a watcher keeps of the covariance: all of it, its diagonal, or its projection on a few directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from halfwidth.checks import check_count
+from halfwidth.errors import InputError
+
+ViewName = Literal["full", "diagonal", "projection"]
+
+
+@dataclass(frozen=True)
+class View:
+    """Maps iterates in R^dim to what is kept track of, `size` numbers a row."""
+
+    name: ViewName
+    dim: int
+    projection: NDArray[np.float64] | None = None
+
+    @classmethod
+    def of(cls, name: ViewName, dim: int, projection: ArrayLike | None) -> View:
+        if name not in ("full", "diagonal", "projection"):
+            raise InputError.of("view", "be 'full', 'diagonal' or 'projection'", name)
+        check_count("dim", dim)
+        if (projection is None) != (name != "projection"):
+            raise InputError.of("projection", "be given exactly when view='projection'", projection)
+        if projection is None:
+            return cls(name, dim)
+        matrix = np.array(projection, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != dim or not matrix.size or not np.isfinite(matrix).all():
+            raise InputError.of("projection", f"be a finite array of shape (p, {dim})", np.shape(projection))
+        return cls(name, dim, matrix)
+
+    @property
+    def size(self) -> int:
+        return self.dim if self.projection is None else int(self.projection.shape[0])
+
+    def apply(self, thetas: NDArray[np.float64]) -> NDArray[np.float64]:
+        return thetas if self.projection is None else thetas @ self.projection.T
+
+    def same_as(self, other: View) -> bool:
+        return (self.name, self.dim) == (other.name, other.dim) and (
+            self.projection is other.projection or np.array_equal(self.projection, other.projection)  # type: ignore[arg-type]
+        )
+
+
+class Scatter:
+    """A running sum of s s' over rows s: the whole matrix by blocked products, or its diagonal only."""
+
+    def __init__(self, size: int, diagonal: bool) -> None:
+        self._sum = np.zeros(size if diagonal else (size, size), order="F")
+
+    @property
+    def diagonal(self) -> bool:
+        return self._sum.ndim == 1
+
+    def add(self, rows: NDArray[np.float64]) -> None:
+        """Add s s' for every row s: one symmetric rank-k product instead of k rank-one updates."""
+        if self.diagonal:
+            self._sum += np.einsum("ij,ij->j", rows, rows)
+            return
+        from scipy.linalg.blas import dsyrk
+
+        # The upper triangle of a column-major matrix is updated in place.
+        self._sum = dsyrk(1.0, rows.T, beta=1.0, c=self._sum, overwrite_c=1)
+
+    def shift(self, step: NDArray[np.float64], cross: NDArray[np.float64], weight: float) -> None:
+        """Turn sum s s' into sum (s + l step)(s + l step)', where cross = sum l s and weight = sum l^2."""
+        if self.diagonal:
+            self._sum += 2.0 * cross * step + weight * step**2
+        else:
+            mixed = np.outer(cross, step)
+            self._sum += mixed + mixed.T + weight * np.outer(step, step)
+
+    def read(self) -> NDArray[np.float64]:
+        """The sum, as a fresh (size, size) matrix or (size,) diagonal."""
+        if self.diagonal:
+            return self._sum.copy()
+        upper = np.triu(self._sum)
+        return np.ascontiguousarray(upper + np.triu(self._sum, 1).T)
+
+    @classmethod
+    def holding(cls, value: NDArray[np.float64]) -> Scatter:
+        scatter = cls(value.shape[0], value.ndim == 1)
+        scatter._sum = np.array(value, dtype=np.float64, order="F")
+        return scatter
