@@ -175,7 +175,7 @@ class OverlappingBatchMeans(Watcher):
         if self._scatter.diagonal:
             return self._scatter.read() - 2.0 * self._cross * mean + self._age_squares * mean**2
         mixed = np.outer(self._cross, mean)
-        return self._scatter.read() - mixed - mixed.T + self._age_squares * np.outer(mean, mean)
+        return self._scatter.read() - (mixed + mixed.T) + self._age_squares * np.outer(mean, mean)
 
     def law(self) -> BrownianLaw:
         """The Brownian functional of the block plan at this n; see `halfwidth.inference.laws`."""
@@ -251,7 +251,7 @@ class OverlappingBatchMeans(Watcher):
             "block_constant": self._plan.constant,
             "block_exponent": self._plan.exponent,
             "view": self._view.name,
-            "projection": self._view.projection,
+            "projection": None if self._view.projection is None else self._view.projection.copy(),
             "pieces": [list(piece) for piece in self._pieces],
             "n_seen": self._n,
             "age": self._age,
@@ -276,7 +276,10 @@ class OverlappingBatchMeans(Watcher):
             if value.shape != (watcher._view.size,):
                 raise InputError.of(f"state[{name!r}]", f"have shape ({watcher._view.size},)", value.shape)
             setattr(watcher, f"_{name}", value)
-        watcher._scatter = Scatter.holding(np.asarray(state["scatter"]))
+        scatter = np.asarray(state["scatter"])
+        if scatter.shape != watcher._scatter.shape:
+            raise InputError.of("state['scatter']", f"have shape {watcher._scatter.shape}", scatter.shape)
+        watcher._scatter = Scatter.holding(scatter)
         watcher._pieces = tuple((int(n), float(ages)) for n, ages in state["pieces"])
         watcher._n, watcher._age = int(state["n_seen"]), int(state["age"])
         watcher._ages, watcher._age_squares = float(state["ages"]), float(state["age_squares"])

@@ -59,6 +59,10 @@ class Scatter:
     def diagonal(self) -> bool:
         return self._sum.ndim == 1
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._sum.shape
+
     def add(self, rows: NDArray[np.float64]) -> None:
         """Add s s' for every row s: one symmetric rank-k product instead of k rank-one updates."""
         if self.diagonal:
