@@ -113,8 +113,9 @@ class Learner(ABC):
                 "row's curvature (CappedSGD, --learner capped)"
             )
         self.n_seen += len(rows)
+        self._total += np.ones(len(rows)) @ thetas - len(rows) * self._theta_0
         for watcher in self.watchers:
-            watcher.update_many(thetas)
+            watcher.take(thetas)
 
     def result(self, watcher: Watcher | None = None, critical: Critical = "calibrated") -> Result:
         """What can be said now, by the given watcher or the only one there is, with this run's own facts."""

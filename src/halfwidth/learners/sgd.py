@@ -35,7 +35,7 @@ def no_cap(theta, row, params):  # type: ignore[no-untyped-def]
 def descend(sample: Function, gradient: Function, curvature: Function, fingerprint: str) -> Function:
     """The loop of plain and capped SGD around a problem's functions."""
 
-    def sgd_steps(draw, rng, theta, state, params, rows, steps, grad, total, thetas, origin):  # type: ignore[no-untyped-def]
+    def sgd_steps(draw, rng, theta, state, params, rows, steps, grad, thetas):  # type: ignore[no-untyped-def]
         fingerprint  # noqa: B018  (part of the disk cache's key)
         capped = 0
         for i in range(rows.shape[0]):
@@ -52,7 +52,6 @@ def descend(sample: Function, gradient: Function, curvature: Function, fingerpri
                 moved = theta[j] - step * grad[j]
                 theta[j] = moved
                 thetas[i, j] = moved
-                total[j] += moved - origin[j]
         return capped
 
     return sgd_steps
@@ -90,9 +89,7 @@ class SGD(Learner):
             rows,
             self.step(k),
             self._grad,
-            self._total,
             thetas,
-            self._theta_0,
         )
 
 

@@ -36,7 +36,6 @@ def descend_truncated(sample: Function, gradient: Function, fingerprint: str) ->
         rows,
         steps,
         grad,
-        total,
         thetas,
         origin,
         state_0,
@@ -68,7 +67,6 @@ def descend_truncated(sample: Function, gradient: Function, fingerprint: str) ->
                 truncations += 1
             for j in range(theta.shape[0]):
                 thetas[i, j] = theta[j]
-                total[j] += theta[j] - origin[j]
         return truncations
 
     return truncated_steps
@@ -109,7 +107,6 @@ class TruncatedSGD(Learner):
             rows,
             self.step(k),
             self._grad,
-            self._total,
             thetas,
             self._theta_0,
             self.problem.state_0,

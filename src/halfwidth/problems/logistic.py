@@ -13,9 +13,9 @@ N(0, C(theta)) moves too: with dC/dtheta_j = kappa e^2 (e_j theta' + theta e_j')
     J = kappa e^2 c { T E[h''(z) u] b' + E[h'(z)] b b' + T E[h'(z)] I },   T = |b|^2.
 
 **S.** The label noise is a martingale difference, with covariance E[s(z)(1 - s(z)) u u']. The rest, h(z) u, is a
-function of a Gaussian chain whose features correlate (1 - rho)^k at lag k. Split u = z Cb/tau^2 + u_perp; expand h(z) and z h(z)
-in Hermite polynomials of z/tau: a degree-m term correlates (1 - rho)^(k m) at lag k (Mehler), so that the sums over
-lags are geometric and no two-dimensional integral is left.
+function of a Gaussian chain whose features correlate (1 - rho)^k at lag k. Split u = z Cb/tau^2 + u_perp; expand
+h(z) and z h(z) in Hermite polynomials of z/tau: a degree-m term correlates (1 - rho)^(k m) at lag k (Mehler), so that
+the sums over lags are geometric and no two-dimensional integral is left.
 
 All integrals are trapezoidal sums over the normal density, which converge exponentially for these integrands.
 """

@@ -3,8 +3,8 @@
     x_{k+1} = (1 - rho) x_k + rho (1 + epsilon theta_k + s N_k),   gradient theta - x.
 
 While theta is fixed, x has mean 1 + epsilon theta, so theta* = 1 / (1 - epsilon) in every coordinate. The Jacobian of
-the mean field is (1 - epsilon) I and the long-run variance of x is s^2: Sigma = s^2 (1 - epsilon)^-2 I. The static Hessian
-is I: what knows only it is badly wrong here.
+the mean field is (1 - epsilon) I and the long-run variance of x is s^2: Sigma = s^2 (1 - epsilon)^-2 I. The static
+Hessian is I: what knows only it is badly wrong here.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ class Watcher(ABC):
         """How many iterates were seen."""
 
     @abstractmethod
-    def update_many(self, thetas: ArrayLike) -> Self:
-        """See the next iterates, one in each row; a bad row raises and leaves the state as it was."""
+    def take(self, thetas: NDArray[np.float64]) -> None:
+        """See the next iterates, one in each row of a contiguous, finite array: what `update_many` has checked."""
 
     @abstractmethod
     def estimate(self) -> NDArray[np.float64]:
@@ -64,6 +64,11 @@ class Watcher(ABC):
     @abstractmethod
     def from_state(cls, state: State) -> Self:
         """The watcher that `to_state` described."""
+
+    def update_many(self, thetas: ArrayLike) -> Self:
+        """See the next iterates, one in each row; a bad row raises and leaves the state as it was."""
+        self.take(self._check_iterates(thetas))
+        return self
 
     def update(self, theta: ArrayLike) -> Self:
         """See one more iterate."""

@@ -40,22 +40,18 @@ from halfwidth.watchers.base import State, Watcher
 from halfwidth.watchers.view import Scatter, View, ViewName
 
 _BUFFER_NUMBERS = 65_536
+_SAMPLED_EVERY = 16
 
 
 @kernel
-def _advance(thetas, reference, age, block_sum, cross, total, squares, block_sums):  # type: ignore[no-untyped-def]
+def _extend_sums(thetas, reference, block_sum, block_sums):  # type: ignore[no-untyped-def]
     """Extend the current block by every row of thetas; block_sums[i] is the block's sum after row i."""
     rows, size = thetas.shape
-    for i in range(rows):
-        length = age + i + 1.0
+    for j in range(size):
+        block_sums[0, j] = block_sum[j] + (thetas[0, j] - reference[j])
+    for i in range(1, rows):
         for j in range(size):
-            x = thetas[i, j] - reference[j]
-            w = block_sum[j] + x
-            block_sum[j] = w
-            block_sums[i, j] = w
-            cross[j] += length * w
-            total[j] += x
-            squares[j] += x * x
+            block_sums[i, j] = block_sums[i - 1, j] + (thetas[i, j] - reference[j])
 
 
 class OverlappingBatchMeans(Watcher):
@@ -101,7 +97,8 @@ class OverlappingBatchMeans(Watcher):
         self._block_sum = np.zeros(size)
         self._cross = np.zeros(size)
         self._total = np.zeros(size)
-        self._squares = np.zeros(size)
+        self._spread = np.zeros(size)  # of every so many iterates around the reference: diagnostics only
+        self._sampled = 0
         self._scatter = Scatter(size, diagonal=view == "diagonal")
         self._buffer = np.empty((max(1, min(4096, max(256, _BUFFER_NUMBERS // size))), size))
 
@@ -109,10 +106,10 @@ class OverlappingBatchMeans(Watcher):
     def n_seen(self) -> int:
         return self._n
 
-    def update_many(self, thetas: ArrayLike) -> Self:
+    def take(self, thetas: NDArray[np.float64]) -> None:
         if self._pieces:
             raise CannotPool("a pooled watcher can be read and pooled again, not updated")
-        seen = np.ascontiguousarray(self._view.apply(self._check_iterates(thetas)))
+        seen = np.ascontiguousarray(self._view.apply(thetas))
         at = 0
         while at < len(seen):
             if self._n == 0:
@@ -123,7 +120,6 @@ class OverlappingBatchMeans(Watcher):
             rows = min(len(seen) - at, self._next_start - self._n - 1, len(self._buffer))
             self._extend_block(seen[at : at + rows])
             at += rows
-        return self
 
     def _start_block(self) -> None:
         self._block += 1
@@ -136,25 +132,21 @@ class OverlappingBatchMeans(Watcher):
         step = self._reference - reference
         self._scatter.shift(step, self._cross, self._age_squares)
         self._cross += self._age_squares * step
-        self._squares += 2.0 * step * self._total + self._n * step**2
         self._total += self._n * step
         self._reference = reference
 
     def _extend_block(self, thetas: NDArray[np.float64]) -> None:
         rows = len(thetas)
         block_sums = self._buffer[:rows]
-        _advance(
-            thetas,
-            self._reference,
-            self._age,
-            self._block_sum,
-            self._cross,
-            self._total,
-            self._squares,
-            block_sums,
-        )
+        _extend_sums(thetas, self._reference, self._block_sum, block_sums)
         self._scatter.add(block_sums)
+        self._total += block_sums[-1] - self._block_sum
+        self._block_sum[:] = block_sums[-1]
+        sampled = thetas[-self._n % _SAMPLED_EVERY :: _SAMPLED_EVERY] - self._reference
+        self._spread += np.einsum("ij,ij->j", sampled, sampled)
+        self._sampled += len(sampled)
         ages = np.arange(self._age + 1, self._age + rows + 1, dtype=np.float64)
+        self._cross += ages @ block_sums
         self._ages += float(ages.sum())
         self._age_squares += float(ages @ ages)
         self._age += rows
@@ -190,9 +182,7 @@ class OverlappingBatchMeans(Watcher):
 
     def correlation_time(self) -> float:
         """The longest correlation time of a coordinate, in rows: Sigma_jj / (2 var theta_j)."""
-        spread = self._squares / self._n
-        if not self._pieces:
-            spread = spread - (self._total / self._n) ** 2
+        spread = self._spread / self._sampled
         covariance = self.covariance()
         variances = covariance if covariance.ndim == 1 else np.diag(covariance)
         moving = spread > 0
@@ -218,15 +208,13 @@ class OverlappingBatchMeans(Watcher):
         joined._n = self._n + other._n
         joined._ages = self._ages + other._ages
         joined._reference = (self._n * self.estimate() + other._n * other.estimate()) / joined._n
-        joined._squares = self._centred_squares() + other._centred_squares()
+        joined._spread = self._spread + other._spread
+        joined._sampled = self._sampled + other._sampled
         joined._scatter = Scatter.holding(self._centred_scatter() + other._centred_scatter())
         return joined
 
     def _as_pieces(self) -> tuple[tuple[int, float], ...]:
         return self._pieces or ((self._n, self._ages),)
-
-    def _centred_squares(self) -> NDArray[np.float64]:
-        return self._squares if self._pieces else self._squares - self._total**2 / self._n
 
     def _need(self, rows: int, what: str) -> None:
         if self._n < rows:
@@ -261,7 +249,8 @@ class OverlappingBatchMeans(Watcher):
             "block_sum": self._block_sum.copy(),
             "cross": self._cross.copy(),
             "total": self._total.copy(),
-            "squares": self._squares.copy(),
+            "spread": self._spread.copy(),
+            "sampled": self._sampled,
             "scatter": self._scatter.read(),
         }
 
@@ -270,7 +259,7 @@ class OverlappingBatchMeans(Watcher):
         cls._check_state(state)
         configuration = ("step_exponent", "block_constant", "block_exponent", "view", "projection")
         watcher = cls(state["dim"], **{name: state[name] for name in configuration})
-        arrays = ("reference", "block_sum", "cross", "total", "squares")
+        arrays = ("reference", "block_sum", "cross", "total", "spread")
         for name in arrays:
             value = np.array(state[name], dtype=np.float64)
             if value.shape != (watcher._view.size,):
@@ -281,7 +270,7 @@ class OverlappingBatchMeans(Watcher):
             raise InputError.of("state['scatter']", f"have shape {watcher._scatter.shape}", scatter.shape)
         watcher._scatter = Scatter.holding(scatter)
         watcher._pieces = tuple((int(n), float(ages)) for n, ages in state["pieces"])
-        watcher._n, watcher._age = int(state["n_seen"]), int(state["age"])
+        watcher._n, watcher._age, watcher._sampled = (int(state[name]) for name in ("n_seen", "age", "sampled"))
         watcher._ages, watcher._age_squares = float(state["ages"]), float(state["age_squares"])
         if watcher._n:
             watcher._block = watcher._plan.blocks_up_to(watcher._n)

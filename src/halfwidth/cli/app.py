@@ -1,0 +1,35 @@
+"""The commands, each in a file of its own."""
+
+from __future__ import annotations
+
+import typer
+
+from halfwidth import __version__
+from halfwidth.cli import demo, lists, study
+
+app = typer.Typer(
+    name="halfwidth",
+    help="Honest error bars for models learned by stochastic gradient steps over a stream.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"halfwidth {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Honest error bars for models learned by stochastic gradient steps over a stream."""
+
+
+app.command("demo")(demo.demo)
+app.command("study")(study.study)
+app.command("problems")(lists.problems)
+app.command("methods")(lists.methods)

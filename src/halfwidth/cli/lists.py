@@ -1,0 +1,50 @@
+"""`halfwidth problems` and `halfwidth methods`: what there is."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from halfwidth.cli.output import print_table, write_json
+
+JsonOption = Annotated[
+    Path | None, typer.Option("--json", help="Write JSON to this file, or to stdout with '-'.", metavar="FILE|-")
+]
+
+
+def problems(json: JsonOption = None) -> None:
+    """List the problems with exact truth, and their settings."""
+    from halfwidth.problems import PROBLEMS, problem_settings
+
+    rows = [
+        {"name": name, "summary": (make.__doc__ or "").strip(), "settings": problem_settings(name)}
+        for name, make in PROBLEMS.items()
+    ]
+    if json is not None:
+        write_json(rows, json)
+        return
+    table = []
+    for row in rows:
+        shown = ", ".join(f"{key}={value}" for key, value in row["settings"].items() if value is not None)  # type: ignore[attr-defined]
+        table.append([str(row["name"]), str(row["summary"]), shown])
+    print_table(["problem", "what it is", "settings"], table, left=3)
+
+
+def methods(json: JsonOption = None) -> None:
+    """List the methods: what they assume, cost and rest on."""
+    from halfwidth.methods import METHODS, Method
+
+    names = [field.name for field in fields(Method) if field.type == "str" or field.name in ("data", "critical")]
+    rows = [{name: getattr(row, name) for name in names} for row in METHODS.values()]
+    if json is not None:
+        write_json(rows, json)
+        return
+    shown = ["name", "summary", "data", "law", "cost", "citation"]
+    print_table(
+        ["method", "what it is", "data", "limit law", "per row", "source"],
+        [[r[k] for k in shown] for r in rows],
+        left=6,
+    )

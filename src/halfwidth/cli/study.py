@@ -1,0 +1,94 @@
+"""`halfwidth study`: how often a method's intervals cover the exact truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from halfwidth.cli.output import number, print_table, progress, write_json
+from halfwidth.errors import InputError
+
+
+def study(
+    problem: Annotated[str, typer.Argument(help="A problem with known truth; see `halfwidth problems`.")],
+    dim: Annotated[int, typer.Option(help="Number of coefficients.")] = 5,
+    steps: Annotated[int, typer.Option(help="Rows in each replicate.")] = 50_000,
+    replicates: Annotated[int, typer.Option(help="Independent repetitions.")] = 200,
+    methods: Annotated[str, typer.Option(help="Comma-separated; see `halfwidth methods`.")] = "obm-normal,obm",
+    eta: Annotated[float, typer.Option(help="Step constant: the step is eta k^-a.")] = 0.5,
+    exponent: Annotated[float, typer.Option(help="Step exponent a, between 1/2 and 1.")] = 0.505,
+    epsilon: Annotated[float | None, typer.Option(help="How strongly the data answer to the model.")] = None,
+    learner: Annotated[str, typer.Option(help="plain, truncated or capped.")] = "capped",
+    direction: Annotated[str, typer.Option(help="ones, first or all: what the interval is about.")] = "ones",
+    level: Annotated[float, typer.Option(help="Confidence level.")] = 0.95,
+    jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = -1,
+    seed: Annotated[int, typer.Option(help="Same seed, same numbers, whatever the jobs.")] = 0,
+    json: Annotated[Path | None, typer.Option(help="Write all rows as JSON; '-' for stdout.", metavar="FILE")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw coverage, score and error along the run.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Measure coverage, width and interval score on a problem with exact truth."""
+    from halfwidth.study import Spec, run_study
+
+    settings: dict[str, Any] = {"dim": dim}
+    if epsilon is not None:
+        settings["epsilon"] = epsilon
+    spec = Spec(
+        problem,
+        settings,
+        tuple(name.strip() for name in methods.split(",")),
+        steps,
+        replicates,
+        learner,
+        eta,
+        exponent,
+        direction,  # type: ignore[arg-type]  # Spec checks it
+        level,
+        seed,
+    )
+    if jobs == 0 or jobs < -1:
+        raise InputError.of("jobs", "be -1 or at least 1", jobs)
+    with progress(f"{problem}, {replicates} replicates") as tell:
+        rows = run_study(spec, jobs=jobs, progress=tell)
+    if json is not None:
+        write_json(rows, json)
+    if plot is not None:
+        from halfwidth.plots.study import plot_study
+
+        plot_study(rows, plot)
+    if str(json) != "-":
+        _print(rows)
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    last = [row for row in rows if row["step"] == rows[-1]["step"]]
+    first = last[0]
+    settings = ", ".join(f"{key}={value}" for key, value in first["params"].items())
+    title = (
+        f"{first['problem']} ({settings}); {first['learner']} SGD, eta={first['eta']}, a={first['exponent']}; "
+        f"{first['step']:,} rows, {first['replicates']:,} replicates, level {first['level']}"
+    )
+    columns = ["method", "coverage", "+-", "of mean*", "coordinates", "width", "MIS/oracle", "bias/sd", "|Sigma error|"]
+    columns += ["truncations", "diverged", "us/row"]
+    table = [
+        [
+            row["method"],
+            number(row["coverage"]),
+            number(row["coverage_se"]),
+            number(row["coverage_of_mean"]),
+            number(row["coverage_coordinates"]),
+            number(row["width"], 4),
+            number(row["mis_ratio"]),
+            number(row["bias_over_sd"], 2),
+            number(row["sigma_error"]),
+            number(row["truncations"], 1),
+            str(row["diverged"]),
+            number(row["us_per_row"], 2),
+        ]
+        for row in last
+    ]
+    print_table(columns, table, title)
+    typer.echo("* coverage of the mean of the averages over the replicates, as in the seed paper: it forgives bias")

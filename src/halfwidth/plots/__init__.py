@@ -1,0 +1,1 @@
+"""Tables in, pictures out; nothing is computed here."""

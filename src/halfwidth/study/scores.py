@@ -1,0 +1,92 @@
+"""Scores of a method over replicates, always against the exact truth unless the name says otherwise.
+
+- `coverage`: how often the interval contains v'theta*; a diverged run counts as a miss.
+- `coverage_of_mean`: how often it contains the mean of v'theta_bar over the replicates, which is what the seed paper
+  reports: it forgives the bias of the average.
+- `mis`: the mean interval score, width + (2/alpha) (distance by which the truth was missed); `mis_ratio` divides by the
+  score of the interval that knows Sigma, 4 phi(z) sd / alpha with sd^2 = v'Sigma v / n.
+- `bias_over_sd`: the mean error of the estimate over that same sd.
+
+With several directions (`--direction all`) every score is the mean over them, and the bias their root mean square.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.inference import NormalLaw
+from halfwidth.problems import Problem
+from halfwidth.study.replicate import Notes
+from halfwidth.study.spec import Spec
+
+Vector = NDArray[np.float64]
+Row = dict[str, Any]
+
+
+def score_rows(spec: Spec, problem: Problem, method: str, notes: Sequence[Notes], microseconds: float) -> list[Row]:
+    """One row for each checkpoint, with the fields of the JSON contract in their order."""
+    head = {
+        "problem": spec.problem,
+        "params": dict(problem.settings),
+        "method": method,
+        "learner": spec.learner,
+        "eta": spec.eta,
+        "exponent": spec.exponent,
+        "level": spec.level,
+        "seed": spec.seed,
+        "dim": problem.dim,
+    }
+    rows = []
+    for at, step in enumerate(spec.checkpoints):
+        estimate = np.array([note.estimate[at] for note in notes])
+        half_width = np.array([note.half_width[at] for note in notes])
+        others = {
+            "coverage_coordinates": _mean(np.nan_to_num([note.coordinates_covered[at] for note in notes])),
+            "sigma_error": _mean([note.sigma_error[at] for note in notes]),
+            "truncations": _mean([note.truncations[at] for note in notes]),
+            "diverged": int(np.isnan(estimate[:, 0]).sum()),
+            "us_per_row": microseconds if math.isfinite(microseconds) else None,
+        }
+        scores = _interval_scores(spec, problem, step, estimate, half_width)
+        rows.append(head | {"step": step, "replicates": len(notes)} | scores | others)
+    return rows
+
+
+def _interval_scores(spec: Spec, problem: Problem, step: int, estimate: Vector, half_width: Vector) -> Row:
+    directions = spec.directions(problem.dim)
+    truth = directions @ problem.theta_star
+    sd = np.sqrt(np.einsum("md,de,me->m", directions, problem.sigma, directions) / step)
+    finite = np.isfinite(estimate[:, 0])
+    miss = np.abs(estimate - truth) - half_width
+    covered = np.where(finite[:, None], miss <= 0, False).mean(axis=1)
+    center = np.nanmean(estimate, axis=0) if finite.any() else np.nan
+    covered_mean = np.where(finite[:, None], np.abs(estimate - center) <= half_width, False)
+    alpha = 1.0 - spec.level
+    score = 2.0 * half_width + 2.0 / alpha * np.maximum(miss, 0.0)
+    z = NormalLaw().quantile(spec.level)
+    oracle = 4.0 * math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) / alpha * sd
+    bias = (center - truth) / sd
+    return {
+        "coverage": float(covered.mean()),
+        "coverage_se": float(covered.std() / math.sqrt(len(covered))),
+        "coverage_of_mean": float(covered_mean.mean()),
+        "width": _mean(2.0 * half_width),
+        "mis": _mean(score),
+        "mis_ratio": _mean(score / oracle),
+        "bias_over_sd": _mean(bias) if len(truth) == 1 else _mean(bias**2, root=True),
+    }
+
+
+def _mean(values: Any, root: bool = False) -> float | None:
+    """The mean of what is finite, or None when nothing is."""
+    array = np.asarray(values, dtype=np.float64)
+    array = array[np.isfinite(array)]
+    if not array.size:
+        return None
+    mean = float(array.mean())
+    return math.sqrt(mean) if root else mean

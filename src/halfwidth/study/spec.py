@@ -1,0 +1,71 @@
+"""What a study is: problem x methods x replicates, and where along the run it looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.checks import check_count
+from halfwidth.errors import InputError, UnknownName
+from halfwidth.inference.laws import check_level
+from halfwidth.learners import LEARNERS
+from halfwidth.methods import Method, methods
+from halfwidth.problems import Problem, problem
+from halfwidth.schedules import PowerStep
+
+Direction = Literal["ones", "first", "all"]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Everything that determines the numbers of a study."""
+
+    problem: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    methods: tuple[str, ...] = ("obm-normal", "obm")
+    steps: int = 50_000
+    replicates: int = 200
+    learner: str = "capped"
+    eta: float = 0.5
+    exponent: float = 0.505
+    direction: Direction = "ones"
+    level: float = 0.95
+    seed: int = 0
+    checkpoints: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.make_problem()
+        self.make_methods()
+        self.make_step()
+        check_level(self.level)
+        check_count("steps", self.steps, at_least=1_000)
+        check_count("replicates", self.replicates, at_least=2)
+        check_count("seed", self.seed, at_least=0)
+        if self.learner not in LEARNERS:
+            raise UnknownName.among("learner", self.learner, LEARNERS)
+        if self.direction not in ("ones", "first", "all"):
+            raise InputError.of("direction", "be 'ones', 'first' or 'all'", self.direction)
+        if not self.checkpoints:
+            grid = np.unique(np.geomspace(max(500, self.steps // 50), self.steps, 8).round())
+            object.__setattr__(self, "checkpoints", tuple(int(step) for step in grid))
+        elif sorted(set(self.checkpoints)) != list(self.checkpoints) or self.checkpoints[-1] != self.steps:
+            raise InputError.of("checkpoints", "increase and end at steps", self.checkpoints)
+
+    def make_problem(self) -> Problem:
+        return problem(self.problem, **self.settings)
+
+    def make_methods(self) -> tuple[Method, ...]:
+        return methods(self.methods)
+
+    def make_step(self) -> PowerStep:
+        return PowerStep(self.eta, self.exponent)
+
+    def directions(self, dim: int) -> NDArray[np.float64]:
+        """The directions that are scored, as rows."""
+        if self.direction == "all":
+            return np.eye(dim)
+        return np.ones((1, dim)) if self.direction == "ones" else np.eye(dim)[:1]
