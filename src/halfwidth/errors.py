@@ -41,6 +41,39 @@ class NotEnoughData(InputError):
         return cls(f"{what} needs at least {needed} rows; {seen} were seen. Feed more rows and ask again")
 
 
+class BadRow(InputError):
+    """A row of a stream that cannot be used; the message names the file, the row and the column.
+
+    Rows are counted from 1 and are rows of data: a header or a blank line does not count. `row` or `column` is
+    None where the whole file, or the whole row, is at fault.
+    """
+
+    def __init__(self, message: str, file: str, row: int | None, column: str | None, reason: str) -> None:
+        super().__init__(message)
+        self.file, self.row, self.column, self.reason = file, row, column, reason
+
+    @classmethod
+    def at(cls, file: str, row: int | None, column: str | None, reason: str, detail: str, advice: str) -> BadRow:
+        """The usual message: where, what is wrong there, and what to do."""
+        place = [file]
+        if row is not None:
+            place.append(f"row {row}")
+        if column is not None:
+            place.append(f"column {column!r}")
+        return cls(f"{', '.join(place)}: {detail}; {advice}", file, row, column, reason)
+
+    def __reduce__(self) -> tuple[type[BadRow], tuple[object, ...]]:
+        return type(self), (self.args[0], self.file, self.row, self.column, self.reason)
+
+
+class BrokenCheckpoint(InputError):
+    """A checkpoint that is cut short, altered, or of another kind or version."""
+
+
+class DataUnavailable(HalfwidthError, OSError):
+    """An example data set that could not be fetched or found; the message says what to do."""
+
+
 class CannotPool(InputError):
     """Two watchers that cannot be joined, or a pooled one asked to learn."""
 
