@@ -1,0 +1,74 @@
+"""What passes through the room: blocks of Arrow rows on the way in, chunks of NumPy rows on the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.errors import MissingExtra
+
+Array = NDArray[np.float64]
+
+
+def need(module: str) -> Any:
+    """Import an optional module; a missing one names the extra that brings it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtra.named(module.partition(".")[0], "streams") from error
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive rows of one file: an Arrow record batch, the file, and the rows of that file before it.
+
+    `broken` maps the offset of a row that could not be read at all (it is null in the batch) to what is wrong.
+    Where `sparse`, a column that the batch lacks is one that none of its rows has (NDJSON).
+    """
+
+    batch: Any
+    file: str
+    before: int
+    broken: Mapping[int, str] = field(default_factory=dict)
+    sparse: bool = False
+
+    @property
+    def rows(self) -> int:
+        return int(self.batch.num_rows)
+
+    def cut(self, start: int, stop: int) -> Block:
+        """Rows start to stop of this block, without a copy."""
+        if start == 0 and stop >= self.rows:
+            return self
+        broken = {row - start: why for row, why in self.broken.items() if start <= row < stop}
+        return Block(self.batch.slice(start, stop - start), self.file, self.before + start, broken, self.sparse)
+
+    def column(self, name: str) -> Any:
+        index = self.batch.schema.get_field_index(name)
+        return self.batch.column(index) if index >= 0 else need("pyarrow").nulls(self.rows)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows ready for a learner: C-ordered float64, free of missing and infinite values.
+
+    `first_row` counts the rows of the source before this chunk, `rows_read` those up to its end; their difference
+    exceeds `len(y)` by the rows that were skipped. A stream resumed at `rows_read` continues right after.
+    `group` holds the values of the group column: int64, float64, or object (text).
+    """
+
+    X: Array
+    y: Array
+    weight: Array | None
+    offset: Array | None
+    group: NDArray[Any] | None
+    first_row: int
+    rows_read: int
+
+    def __len__(self) -> int:
+        return len(self.y)

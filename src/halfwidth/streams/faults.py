@@ -1,0 +1,100 @@
+"""Which rows of a chunk cannot be used, in which column, and why: the first reason found for a row counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.errors import BadRow
+
+MISSING = "missing value"
+TEXT = "not a number"
+INFINITE = "infinite value"
+LABEL = "label outside its set"
+NEGATIVE = "negative value"
+LEVEL = "unknown level"
+FORMULA = "formula not defined"
+BROKEN_ROW = "broken row"
+BROKEN_FILE = "broken file"
+MISSING_COLUMN = "missing column"
+ORDER = "out of time order"
+
+_SKIP = "repair it, or skip such rows and have them counted: bad_rows='skip' (--bad-rows skip)"
+_ADVICE = {
+    TEXT: f"{_SKIP}; a column of text enters through a formula, as C(column)",
+    LEVEL: "give a longer first buffer (buffer_rows), or count such rows to the reference level: "
+    "unknown_level='other' (--unknown-level other)",
+    BROKEN_FILE: "repair or replace the file; the rows before it were read",
+    MISSING_COLUMN: "name an existing column; names are case sensitive",
+    ORDER: "sort the rows by time first, or leave out the time column if their order does not matter",
+}
+
+
+def fault(file: str, row: int | None, column: str | None, reason: str, detail: str) -> BadRow:
+    """The error for one bad row, with the advice that belongs to the reason."""
+    return BadRow.at(file, row, column, reason, detail, _ADVICE.get(reason, _SKIP))
+
+
+def missing_column(file: str, column: str, known: list[str]) -> BadRow:
+    shown = ", ".join(repr(name) for name in known[:20]) + (", ..." if len(known) > 20 else "")
+    return fault(file, None, column, MISSING_COLUMN, f"there is no such column; the columns are {shown}")
+
+
+class Faults:
+    """The bad rows among `rows` rows; nothing is allocated while there are none.
+
+    `others` holds, by column, the rows whose level is unknown and that count to the reference level.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        self._causes: list[tuple[str, str | None, str]] = []
+        self._cause: NDArray[np.int64] | None = None
+        self.others: dict[str, NDArray[np.bool_]] = {}
+
+    def mark(self, bad: NDArray[np.bool_], reason: str, column: str | None, detail: str = "") -> None:
+        """Blame `reason` for the rows of the mask that nothing was blamed for yet."""
+        if not bad.any():
+            return
+        if self._cause is None:
+            self._cause = np.full(self.rows, -1)
+        self._cause[bad & (self._cause < 0)] = len(self._causes)
+        self._causes.append((reason, column, detail))
+
+    @property
+    def good(self) -> NDArray[np.bool_] | None:
+        """The mask of usable rows; None when all are."""
+        return None if self._cause is None else self._cause < 0
+
+    def first(self) -> int | None:
+        """The offset of the first bad row."""
+        return None if self._cause is None else int(np.flatnonzero(self._cause >= 0)[0])
+
+    def why(self, row: int) -> tuple[str, str | None, str]:
+        """Reason, column and detail of a bad row."""
+        return self._causes[-1 if self._cause is None else self._cause[row]]
+
+    def counts(self, stop: int) -> dict[str, int]:
+        """How many of the rows before `stop` are bad, by reason."""
+        result: dict[str, int] = {}
+        if self._cause is not None:
+            for index, (reason, _, _) in enumerate(self._causes):
+                result[reason] = result.get(reason, 0) + int(np.count_nonzero(self._cause[:stop] == index))
+        return {reason: count for reason, count in result.items() if count}
+
+    def count_others(self, stop: int) -> dict[str, int]:
+        """How many usable rows before `stop` count to the reference level, by column."""
+        used = {name: mask if self.good is None else mask & self.good for name, mask in self.others.items()}
+        counts = {name: int(np.count_nonzero(mask[:stop])) for name, mask in used.items()}
+        return {name: count for name, count in counts.items() if count}
+
+    def mark_values(self, values: NDArray[np.float64], text: Any, column: str) -> None:
+        """Blame the cells of one numeric column that are missing, text or infinite."""
+        bad = ~np.isfinite(values)
+        if text is not None:
+            self.mark(text, TEXT, column)
+            bad &= ~text
+        self.mark(np.isnan(values) & bad, MISSING, column)
+        self.mark(np.isinf(values), INFINITE, column)

@@ -1,0 +1,104 @@
+"""Which files a path stands for, in which order, and how each is read.
+
+A path is a file, a folder (all data files below it) or a glob. Several files are read in *natural* order: runs of
+digits compare as numbers, so `part-2` comes before `part-10`.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from halfwidth.errors import InputError, UnknownName
+
+FORMATS = ("csv", "ndjson", "arrow", "parquet")
+_SUFFIXES = {
+    ".csv": "csv",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".json": "ndjson",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+_COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file to read: its name as shown to the user, its format, and its compression if any."""
+
+    name: str
+    format: str
+    compression: str | None = None
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """The sort key under which part-2 comes before part-10.
+
+    >>> sorted(["part-10.csv", "part-2.csv"], key=natural_key)
+    ['part-2.csv', 'part-10.csv']
+    """
+    pieces = re.split(r"(\d+)", name)
+    return [(0, int(piece), piece) if piece.isdigit() else (1, 0, piece) for piece in pieces if piece]
+
+
+def check_format(format: str | None) -> str | None:
+    if format is not None and format not in FORMATS:
+        raise UnknownName.among("format", format, FORMATS)
+    return format
+
+
+def describe(name: str, format: str | None) -> DataFile | None:
+    """How to read a file, from its name unless `format` says; None when neither tells."""
+    path = Path(name)
+    compression = _COMPRESSED.get(path.suffix.lower())
+    suffix = path.with_suffix("").suffix if compression else path.suffix
+    known = format or _SUFFIXES.get(suffix.lower())
+    if known is None:
+        return None
+    return DataFile(name, known, compression if known in ("csv", "ndjson") else None)
+
+
+def find_files(source: str | os.PathLike[str], format: str | None = None) -> list[DataFile]:
+    """The files that a path, folder or glob stands for, in natural order."""
+    name = os.fspath(source)
+    if os.path.isdir(name):
+        found = [
+            os.path.join(folder, file)
+            for folder, _, files in os.walk(name)
+            for file in files
+            if not file.startswith((".", "_")) and describe(file, None)
+        ]
+        rule = f"hold at least one data file ({', '.join(sorted(_SUFFIXES))}, also with .gz or .zst for text)"
+    elif os.path.exists(name) or not glob.has_magic(name):
+        found = [name]
+        rule = "exist"
+    else:
+        found = [path for path in glob.glob(name, recursive=True) if os.path.isfile(path)]
+        rule = "match at least one file"
+    if not found or not os.path.exists(found[0]):
+        raise InputError.of("source", rule, name)
+    return describe_all(sorted(found, key=natural_key), format)
+
+
+def describe_all(names: Sequence[str], format: str | None) -> list[DataFile]:
+    """Descriptions of the named files in the given order; one that does not exist or tell its format raises."""
+    described = []
+    for name in names:
+        if not os.path.exists(name):
+            raise InputError.of("source", "exist", name)
+        file = describe(name, format)
+        if file is None:
+            raise InputError.of(
+                "source", f"end in {', '.join(sorted(_SUFFIXES))} (text also in .gz, .zst), or come with format=", name
+            )
+        described.append(file)
+    return described
