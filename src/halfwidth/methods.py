@@ -1,6 +1,7 @@
-"""The table of methods: a name, what it watches with, how it makes an interval, and what it assumes.
+"""The table of methods: a name, how it learns, watches and makes an interval, and what it assumes.
 
-A new method is a new file and a row here.
+A method either watches the trajectory of whatever learner the study sets (`watch`), or brings a learner of its own
+(`learn`). A new method is a new file and a row here.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from halfwidth.errors import InputError, UnknownName
+from halfwidth.learners import LEARNERS, Learner
+from halfwidth.learners.base import Seed
+from halfwidth.problems import Problem
+from halfwidth.schedules import PowerStep
 from halfwidth.watchers import OverlappingBatchMeans, Watcher
 from halfwidth.watchers.base import Critical
 
@@ -17,14 +22,31 @@ Data = Literal["iid", "markov", "state-dependent"]
 
 
 @dataclass(frozen=True)
+class Setting:
+    """What the methods of a study share; a method that chooses its own steps says so and ignores it."""
+
+    learner: str = "capped"
+    eta: float = 0.5
+    exponent: float = 0.505
+
+    def __post_init__(self) -> None:
+        if self.learner not in LEARNERS:
+            raise UnknownName.among("learner", self.learner, LEARNERS)
+        self.step()
+
+    def step(self) -> PowerStep:
+        return PowerStep(self.eta, self.exponent)
+
+    def make_learner(self, problem: Problem, watchers: Iterable[Watcher], seed: Seed) -> Learner:
+        return LEARNERS[self.learner](problem, step=self.step(), watchers=tuple(watchers), seed=seed)
+
+
+@dataclass(frozen=True)
 class Method:
-    """One row of the table."""
+    """One row of the table; exactly one of `watch` and `learn` is given."""
 
     name: str
     summary: str
-    watch: Callable[[int, float], Watcher]
-    """From the dimension and the step exponent to a fresh watcher."""
-    critical: Critical
     law: str
     data: Data
     """The most general data it is valid for."""
@@ -32,36 +54,44 @@ class Method:
     memory: str
     pools: str
     citation: str
+    watch: Callable[[int, Setting], Watcher] | None = None
+    """From the dimension and the setting to a fresh watcher."""
+    learn: Callable[[Problem, Setting, Seed], Learner] | None = None
+    """From a problem, the setting and a seed to a learner whose `result()` is this method's."""
+    critical: Critical = "calibrated"
+
+    def __post_init__(self) -> None:
+        if (self.watch is None) == (self.learn is None):
+            raise InputError(f"method {self.name!r} must either watch or learn")
 
 
-def _overlapping(dim: int, step_exponent: float) -> Watcher:
-    return OverlappingBatchMeans(dim, step_exponent=step_exponent)
+def _overlapping(dim: int, setting: Setting) -> Watcher:
+    return OverlappingBatchMeans(dim, step_exponent=setting.exponent)
 
 
 _ROWS = (
     Method(
         "obm",
         "overlapping batch means, growing blocks, critical value calibrated to the few blocks there are",
-        _overlapping,
-        "calibrated",
-        "Brownian functional of the block plan at n",
-        "state-dependent",
-        "O(d^2)",
-        "O(d^2)",
-        "independent runs",
-        "Roy and Balasubramanian (2023); Zhu, Chen and Wu (2023); calibration: halfwidth",
+        law="Brownian functional of the block plan at n",
+        data="state-dependent",
+        cost="O(d^2)",
+        memory="O(d^2)",
+        pools="independent runs",
+        citation="Roy and Balasubramanian (2023); Zhu, Chen and Wu (2023); calibration: halfwidth",
+        watch=_overlapping,
     ),
     Method(
         "obm-normal",
         "the paper's interval: the same covariance with the normal critical value",
-        _overlapping,
-        "normal",
-        "normal, as if the covariance were known",
-        "state-dependent",
-        "O(d^2)",
-        "O(d^2)",
-        "independent runs",
-        "Roy and Balasubramanian (2023)",
+        law="normal, as if the covariance were known",
+        data="state-dependent",
+        cost="O(d^2)",
+        memory="O(d^2)",
+        pools="independent runs",
+        citation="Roy and Balasubramanian (2023)",
+        watch=_overlapping,
+        critical="normal",
     ),
 )
 

@@ -1,11 +1,12 @@
 """A problem: a source of rows, a loss gradient, and the truth where it is known.
 
-The three functions share one convention: they write into their last argument and return nothing, except the
-curvature, which returns a number.
+The functions share one convention: they write vectors into their last argument and return numbers. Only the gradient is
+always needed.
 
     sample(rng, theta, state, params, row)     draw the next row while theta is deployed; move `state` along
     gradient(theta, row, params, grad)         the stochastic gradient of the loss at theta
     curvature(theta, row, params) -> float     an upper bound of the row's curvature, for capped steps
+    hessian(theta, row, params, direction)     writes u and returns (w, c): the row's Hessian is w u u' + c I
 
 `numba.njit` functions run at full speed; plain Python functions work too, a hundred times slower.
 """
@@ -57,6 +58,7 @@ class Problem:
     gradient: Function
     sample: Function | None = None
     curvature: Function | None = None
+    hessian: Function | None = None
     row_size: int = 0
     params: ArrayLike = ()
     theta_0: ArrayLike | None = None
@@ -68,7 +70,7 @@ class Problem:
     def __post_init__(self) -> None:
         check_count("dim", self.dim)
         check_count("row_size", self.row_size)
-        for role in ("sample", "gradient", "curvature"):
+        for role in ("sample", "gradient", "curvature", "hessian"):
             function = getattr(self, role)
             if not callable(function) and (function is not None or role == "gradient"):
                 raise InputError.of(role, "be a function", function)

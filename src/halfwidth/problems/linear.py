@@ -42,6 +42,13 @@ def linear_curvature(theta, row, params):  # type: ignore[no-untyped-def]
 
 
 @jitable
+def linear_hessian(theta, row, params, direction):  # type: ignore[no-untyped-def]
+    for j in range(theta.shape[0]):
+        direction[j] = row[j]
+    return params[params.shape[0] - 1], 0.0
+
+
+@jitable
 def sample_iid_linear(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
     dim = theta.shape[0]
     y = params[0] * rng.standard_normal()
@@ -87,6 +94,7 @@ def iid_linear(
         linear_gradient,
         sample_iid_linear,
         linear_curvature,
+        linear_hessian,
         row_size=dim + 1,
         params=np.concatenate([[noise], target, [check_positive("scale", scale)]]),
         theta_0=theta_0,
@@ -115,6 +123,7 @@ def ar_linear(
         linear_gradient,
         sample_ar_linear,
         linear_curvature,
+        linear_hessian,
         row_size=dim + 1,
         params=np.concatenate([[phi, psi], target, [check_positive("scale", scale)]]),
         theta_0=theta_0,
@@ -143,6 +152,7 @@ def seed_linear(
         linear_gradient,
         sample_seed_linear,
         linear_curvature,
+        linear_hessian,
         row_size=dim + 1,
         params=np.append(features.packed(), check_positive("scale", scale)),
         theta_0=theta_0,

@@ -67,6 +67,16 @@ def logistic_curvature(theta, row, params):  # type: ignore[no-untyped-def]
     return 0.25 * norm2 + params[params.shape[0] - 1]
 
 
+@jitable
+def logistic_hessian(theta, row, params, direction):  # type: ignore[no-untyped-def]
+    margin = 0.0
+    for j in range(theta.shape[0]):
+        direction[j] = row[j]
+        margin += theta[j] * row[j]
+    s = sigmoid(margin)
+    return s * (1.0 - s), params[params.shape[0] - 1]
+
+
 def seed_logistic(
     dim: int = 5,
     *,
@@ -86,6 +96,7 @@ def seed_logistic(
         logistic_gradient,
         sample_seed_logistic,
         logistic_curvature,
+        logistic_hessian,
         row_size=dim + 1,
         params=np.append(features.packed(), ridge),
         theta_0=theta_0,

@@ -38,6 +38,12 @@ def mean_curvature(theta, row, params):  # type: ignore[no-untyped-def]
     return 1.0
 
 
+@jitable
+def mean_hessian(theta, row, params, direction):  # type: ignore[no-untyped-def]
+    direction[:] = 0.0
+    return 0.0, 1.0
+
+
 def performative_mean(
     dim: int = 5,
     *,
@@ -59,6 +65,7 @@ def performative_mean(
         mean_gradient,
         sample_performative_mean,
         mean_curvature,
+        mean_hessian,
         row_size=dim,
         params=np.array([rho, epsilon, noise]),
         theta_0=theta_0,

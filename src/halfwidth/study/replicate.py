@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from halfwidth.errors import Diverged
 from halfwidth.inference import Result
-from halfwidth.learners import LEARNERS, Learner
 from halfwidth.methods import Method
 from halfwidth.problems import Problem
 from halfwidth.study.spec import Spec
@@ -45,43 +44,61 @@ class Notes:
         self.truncations[at] = result.diagnostics.truncations or 0
 
 
-def _learner(spec: Spec, problem: Problem, watchers: Sequence[Watcher], seed: np.random.SeedSequence) -> Learner:
-    return LEARNERS[spec.learner](problem, step=spec.make_step(), watchers=watchers, seed=seed)
+class _Run:
+    """One learner and the methods that read their result off it."""
+
+    def __init__(self, spec: Spec, rows: Sequence[Method], index: int) -> None:
+        self.rows = rows
+        self._watchers: dict[Callable[..., Watcher], Watcher] = {}
+        problem, setting = spec.make_problem(), spec.make_setting()
+        seed = np.random.SeedSequence(spec.seed, spawn_key=(index,))
+        for row in rows:
+            if row.watch is not None and row.watch not in self._watchers:
+                self._watchers[row.watch] = row.watch(problem.dim, setting)
+        if rows[0].learn is not None:
+            self.learner = rows[0].learn(problem, setting, seed)
+        else:
+            self.learner = setting.make_learner(problem, self._watchers.values(), seed)
+
+    def result(self, row: Method) -> Result:
+        if row.watch is None:
+            return self.learner.result()
+        return self.learner.result(self._watchers[row.watch], row.critical)
 
 
-def _seed(spec: Spec, index: int) -> np.random.SeedSequence:
-    return np.random.SeedSequence(spec.seed, spawn_key=(index,))
+def _runs(spec: Spec, index: int) -> list[_Run]:
+    """Methods that watch share one trajectory; each method with a learner of its own sees the same seed."""
+    rows = spec.make_methods()
+    watching = [row for row in rows if row.watch is not None]
+    groups = [watching] if watching else []
+    groups += [[row] for row in rows if row.learn is not None]
+    return [_Run(spec, group, index) for group in groups]
 
 
 def run_replicate(spec: Spec, index: int) -> dict[str, Notes]:
     """The notes of one replicate, by method; its random numbers depend on the seed and its index only."""
-    problem, rows = spec.make_problem(), spec.make_methods()
+    problem = spec.make_problem()
     directions = spec.directions(problem.dim)
-    watchers: dict[Callable[[int, float], Watcher], Watcher] = {
-        row.watch: row.watch(problem.dim, spec.exponent) for row in rows
-    }
-    learner = _learner(spec, problem, tuple(watchers.values()), _seed(spec, index))
-    notes = {row.name: Notes.blank(len(spec.checkpoints), len(directions)) for row in rows}
-    for at, checkpoint in enumerate(spec.checkpoints):
-        try:
-            learner.run(checkpoint - learner.n_seen)
-        except Diverged:
-            break
-        for row in rows:
-            result = learner.result(watchers[row.watch], row.critical)
-            notes[row.name].take(at, result, problem, directions, spec.level)
+    notes = {name: Notes.blank(len(spec.checkpoints), len(directions)) for name in spec.methods}
+    for run in _runs(spec, index):
+        for at, checkpoint in enumerate(spec.checkpoints):
+            try:
+                run.learner.run(checkpoint - run.learner.n_seen)
+            except Diverged:
+                break
+            for row in run.rows:
+                notes[row.name].take(at, run.result(row), problem, directions, spec.level)
     return notes
 
 
 def microseconds_per_row(spec: Spec, row: Method) -> float:
-    """Learner, sampler and this method's watcher together, timed in one run after the compile."""
-    problem = spec.make_problem()
+    """Sampler, learner and this method alone, timed in one run after the compile."""
     steps = min(spec.steps, 20_000)
     for _ in range(2):
-        learner = _learner(spec, problem, (row.watch(problem.dim, spec.exponent),), _seed(spec, 0))
+        run = _Run(spec, [row], 0)
         start = time.perf_counter()
         try:
-            learner.run(steps)
+            run.learner.run(steps)
         except Diverged:
             return float("nan")
         seconds = time.perf_counter() - start

@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.checks import check_count
-from halfwidth.errors import InputError, UnknownName
+from halfwidth.errors import InputError
 from halfwidth.inference.laws import check_level
-from halfwidth.learners import LEARNERS
-from halfwidth.methods import Method, methods
+from halfwidth.methods import Method, Setting, methods
 from halfwidth.problems import Problem, problem
-from halfwidth.schedules import PowerStep
 
 Direction = Literal["ones", "first", "all"]
 
@@ -40,13 +38,11 @@ class Spec:
     def __post_init__(self) -> None:
         self.make_problem()
         self.make_methods()
-        self.make_step()
+        self.make_setting()
         check_level(self.level)
         check_count("steps", self.steps, at_least=1_000)
         check_count("replicates", self.replicates, at_least=2)
         check_count("seed", self.seed, at_least=0)
-        if self.learner not in LEARNERS:
-            raise UnknownName.among("learner", self.learner, LEARNERS)
         if self.direction not in ("ones", "first", "all"):
             raise InputError.of("direction", "be 'ones', 'first' or 'all'", self.direction)
         if not self.checkpoints:
@@ -61,8 +57,8 @@ class Spec:
     def make_methods(self) -> tuple[Method, ...]:
         return methods(self.methods)
 
-    def make_step(self) -> PowerStep:
-        return PowerStep(self.eta, self.exponent)
+    def make_setting(self) -> Setting:
+        return Setting(self.learner, self.eta, self.exponent)
 
     def directions(self, dim: int) -> NDArray[np.float64]:
         """The directions that are scored, as rows."""
