@@ -1,0 +1,59 @@
+"""Student's law: the variance estimate is a scaled chi-square with nu degrees of freedom, independent of the estimate.
+
+One direction: t with nu degrees of freedom. For q directions Hotelling's T^2 = nu q / (nu - q + 1) F(q, nu - q + 1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from halfwidth.errors import NotEnoughData
+from halfwidth.inference.laws import LimitLaw, check_level
+
+
+@dataclass(frozen=True)
+class StudentLaw(LimitLaw):
+    """t with `nu` degrees of freedom, not necessarily a whole number."""
+
+    nu: float
+    name = "t"
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        return self.nu
+
+    def quantile(self, level: float) -> float:
+        from scipy.special import stdtrit
+
+        return float(stdtrit(self.nu, 0.5 * (1.0 + check_level(level))))
+
+    def two_sided_tail(self, x: ArrayLike) -> NDArray[np.float64]:
+        from scipy.special import betainc
+
+        t2 = np.square(np.asarray(x, dtype=np.float64))
+        return np.asarray(betainc(0.5 * self.nu, 0.5, self.nu / (self.nu + t2)))
+
+    def joint_quantile(self, level: float, q: int) -> float:
+        from scipy.special import fdtri
+
+        scale, rest = self._hotelling(q)
+        return float(scale * fdtri(q, rest, check_level(level)))
+
+    def joint_tail(self, x: float, q: int) -> float:
+        from scipy.special import fdtrc
+
+        scale, rest = self._hotelling(q)
+        return float(fdtrc(q, rest, max(x, 0.0) / scale))
+
+    def _hotelling(self, q: int) -> tuple[float, float]:
+        rest = self.nu - q + 1.0
+        if rest < 1.0:
+            raise NotEnoughData(
+                f"a joint statement about {q} directions needs at least {q} degrees of freedom; this run has "
+                f"{math.floor(10 * self.nu) / 10:.1f}. Feed more rows, or test fewer directions"
+            )
+        return self.nu * q / rest, rest

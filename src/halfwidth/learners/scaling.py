@@ -1,0 +1,69 @@
+"""Columns brought to a common scale inside, results given back on the user's.
+
+    z = (x - centre) / scale,   eta = a + b'z  =  (a - sum_j b_j centre_j / scale_j) + sum_j (b_j / scale_j) x_j
+
+Centre and scale come from the first rows. They need not be right later on: they only keep sums of squares from losing
+digits. A column that does not move in the first rows gets the scale of its own size, or one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+_STILL = 1e-10
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """An affine map of the columns; with an intercept the first internal coefficient belongs to a column of ones."""
+
+    centre: Vector
+    scale: Vector
+    intercept: bool
+
+    @classmethod
+    def of(cls, X: Vector, weight: Vector | None, intercept: bool) -> Scaling:
+        """Take centre and scale from these rows, those of weight zero left out."""
+        rows = X if weight is None or not (weight > 0.0).any() else X[weight > 0.0]
+        centre = rows.mean(axis=0) if intercept else np.zeros(X.shape[1])
+        scale = np.sqrt(np.mean((rows - centre) ** 2, axis=0))
+        size = np.max(np.abs(rows), axis=0)
+        still = scale <= _STILL * size
+        scale[still] = np.where(size[still] > 0.0, size[still], 1.0)
+        return cls(centre, scale, intercept)
+
+    @property
+    def size(self) -> int:
+        return self.centre.size + self.intercept
+
+    def apply(self, X: Vector) -> Vector:
+        """The internal rows, with a leading one if there is an intercept."""
+        if not self.intercept:
+            return np.asarray(X / self.scale)
+        Z = np.empty((len(X), self.size))
+        Z[:, 0] = 1.0
+        np.subtract(X, self.centre, out=Z[:, 1:])
+        Z[:, 1:] /= self.scale
+        return Z
+
+    @property
+    def matrix(self) -> Vector:
+        """The map T from internal to user coefficients: user = T internal."""
+        k = int(self.intercept)
+        T = np.zeros((self.size, self.size))
+        T[k:, k:] = np.diag(1.0 / self.scale)
+        if self.intercept:
+            T[0, 0] = 1.0
+            T[0, 1:] = -self.centre / self.scale
+        return T
+
+    def inverse(self, theta: Vector) -> Vector:
+        """Internal coefficients from the user's."""
+        if not self.intercept:
+            return np.asarray(theta * self.scale)
+        return np.concatenate([[theta[0] + self.centre @ theta[1:]], theta[1:] * self.scale])
