@@ -3,6 +3,10 @@
 A learner works through rows in chunks. Where the problem has its own source, each row is drawn while the current theta
 is deployed (so that a world that answers back sees every step); otherwise rows are given. After every chunk the
 iterates go to all watchers.
+
+With `warm_start=m` the first m rows only find a start (`halfwidth.learners.warm`). The trajectory begins there: its count
+k starts at 1, and watchers and averages see nothing before it. The rows count in `n_seen`, since they were paid for,
+not in `n_iterates`.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from halfwidth.checks import check_count, check_vector
 from halfwidth.errors import Diverged, InputError
 from halfwidth.inference import Result
+from halfwidth.learners.warm import collect_rows, warm_theta
 from halfwidth.problems import Problem
 from halfwidth.schedules import PowerStep, Schedule
 from halfwidth.watchers import Watcher
@@ -41,6 +46,7 @@ class Learner(ABC):
         watchers: Sequence[Watcher] = (),
         seed: Seed = 0,
         theta_0: ArrayLike | None = None,
+        warm_start: int = 0,
     ) -> None:
         for watcher in watchers:
             if watcher.dim != problem.dim:
@@ -50,6 +56,8 @@ class Learner(ABC):
         self.watchers = tuple(watchers)
         self.rng = np.random.default_rng(seed)
         self.n_seen = 0
+        self.warm_start = check_count("warm_start", warm_start, at_least=0)
+        self._buffer = np.empty((self.warm_start, problem.row_size))
         start = problem.theta_0 if theta_0 is None else theta_0
         self._theta_0 = check_vector("theta_0", start, problem.dim)  # type: ignore[arg-type]
         self._theta = self._theta_0.copy()
@@ -69,6 +77,11 @@ class Learner(ABC):
         return self._theta.copy()
 
     @property
+    def n_iterates(self) -> int:
+        """How many iterates the average is over: the rows seen after the warm start."""
+        return max(self.n_seen - self.warm_start, 0)
+
+    @property
     def deployed(self) -> Vector:
         """The parameter that the world sees while it makes the next row."""
         return self.theta
@@ -76,7 +89,7 @@ class Learner(ABC):
     @property
     def theta_bar(self) -> Vector:
         """The average of all iterates so far; the start before any row was seen."""
-        return np.asarray(self._theta_0 + self._total / max(self.n_seen, 1))
+        return np.asarray(self._theta_0 + self._total / max(self.n_iterates, 1))
 
     def run(self, steps: int) -> Learner:
         """Draw this many rows from the problem and learn from each."""
@@ -103,8 +116,12 @@ class Learner(ABC):
         return self
 
     def _take(self, draw: bool, rows: Vector) -> None:
+        if self.n_seen < self.warm_start:
+            rows = self._warm(draw, rows)
+        if not len(rows):
+            return
         thetas = self._thetas[: len(rows)]
-        k = np.arange(self.n_seen + 1, self.n_seen + len(rows) + 1)
+        k = np.arange(self.n_iterates + 1, self.n_iterates + len(rows) + 1)
         self._walk(draw, rows, thetas, k)
         if not np.isfinite(self._theta).all():
             first = self.n_seen + 1 + int(np.argmin(np.isfinite(thetas).all(axis=1)))
@@ -116,6 +133,24 @@ class Learner(ABC):
         self._total += np.ones(len(rows)) @ thetas - len(rows) * self._theta_0
         for watcher in self.watchers:
             watcher.take(thetas)
+
+    def _warm(self, draw: bool, rows: Vector) -> Vector:
+        """Collect rows until the buffer is full, then begin; returns the rows that are left."""
+        missing = self.warm_start - self.n_seen
+        new, rest = rows[:missing], rows[missing:]
+        if draw:
+            collect_rows(self.problem, self.rng, self._theta, self._state, new)
+        self._buffer[self.n_seen : self.n_seen + len(new)] = new
+        self.n_seen += len(new)
+        if self.n_seen == self.warm_start:
+            self._start_at(warm_theta(self.problem, self.step, self._theta, self._buffer))
+            self._buffer = self._buffer[:0].copy()
+        return rest
+
+    def _start_at(self, theta: Vector) -> None:
+        """Begin the trajectory at theta; learners with several trajectories move them all there."""
+        self._theta_0[:] = theta
+        self._theta[:] = theta
 
     def result(self, watcher: Watcher | None = None, critical: Critical = "calibrated") -> Result:
         """What can be said now, by the given watcher or the only one there is, with this run's own facts."""

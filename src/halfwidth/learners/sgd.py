@@ -14,22 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.compiled import Function, jitable, specialise
+from halfwidth.compiled import Function, specialise
 from halfwidth.errors import InputError
 from halfwidth.learners.base import Learner, Seed, Vector
+from halfwidth.learners.warm import no_cap, no_rows
 from halfwidth.problems import Problem
 from halfwidth.schedules import Schedule
 from halfwidth.watchers import Watcher
-
-
-@jitable
-def no_rows(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
-    """The sampler of a problem whose rows are given."""
-
-
-@jitable
-def no_cap(theta, row, params):  # type: ignore[no-untyped-def]
-    return 0.0
 
 
 def descend(sample: Function, gradient: Function, curvature: Function, fingerprint: str) -> Function:
@@ -70,8 +61,9 @@ class SGD(Learner):
         watchers: Sequence[Watcher] = (),
         seed: Seed = 0,
         theta_0: ArrayLike | None = None,
+        warm_start: int = 0,
     ) -> None:
-        super().__init__(problem, step=step, watchers=watchers, seed=seed, theta_0=theta_0)
+        super().__init__(problem, step=step, watchers=watchers, seed=seed, theta_0=theta_0, warm_start=warm_start)
         self._kernel = specialise(descend, problem.sample or no_rows, problem.gradient, self._cap())
         self._grad = np.empty(problem.dim)
         self._capped = 0
@@ -107,4 +99,4 @@ class CappedSGD(SGD):
         return self.problem.curvature
 
     def _facts(self) -> dict[str, Any]:
-        return {"capped_share": self._capped / max(self.n_seen, 1)}
+        return {"capped_share": self._capped / max(self.n_iterates, 1)}

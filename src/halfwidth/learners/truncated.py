@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.compiled import Function, specialise
 from halfwidth.learners.base import Learner, Seed, Vector
-from halfwidth.learners.sgd import no_rows
+from halfwidth.learners.warm import no_rows
 from halfwidth.problems import Problem
 from halfwidth.schedules import Schedule, Threshold, TruncationSets
 from halfwidth.watchers import Watcher
@@ -87,8 +87,9 @@ class TruncatedSGD(Learner):
         watchers: Sequence[Watcher] = (),
         seed: Seed = 0,
         theta_0: ArrayLike | None = None,
+        warm_start: int = 0,
     ) -> None:
-        super().__init__(problem, step=step, watchers=watchers, seed=seed, theta_0=theta_0)
+        super().__init__(problem, step=step, watchers=watchers, seed=seed, theta_0=theta_0, warm_start=warm_start)
         self.threshold = Threshold() if threshold is None else threshold
         self.sets = TruncationSets() if sets is None else sets
         self.truncations = 0

@@ -7,6 +7,7 @@ always needed.
     gradient(theta, row, params, grad)         the stochastic gradient of the loss at theta
     curvature(theta, row, params) -> float     an upper bound of the row's curvature, for capped steps
     hessian(theta, row, params, direction)     writes u and returns (w, c): the row's Hessian is w u u' + c I
+    loss(theta, row, params) -> float          the loss itself, for learners without gradients
 
 `numba.njit` functions run at full speed; plain Python functions work too, a hundred times slower.
 """
@@ -59,6 +60,7 @@ class Problem:
     sample: Function | None = None
     curvature: Function | None = None
     hessian: Function | None = None
+    loss: Function | None = None
     row_size: int = 0
     params: ArrayLike = ()
     theta_0: ArrayLike | None = None
@@ -70,7 +72,7 @@ class Problem:
     def __post_init__(self) -> None:
         check_count("dim", self.dim)
         check_count("row_size", self.row_size)
-        for role in ("sample", "gradient", "curvature", "hessian"):
+        for role in ("sample", "gradient", "curvature", "hessian", "loss"):
             function = getattr(self, role)
             if not callable(function) and (function is not None or role == "gradient"):
                 raise InputError.of(role, "be a function", function)

@@ -49,6 +49,15 @@ def linear_hessian(theta, row, params, direction):  # type: ignore[no-untyped-de
 
 
 @jitable
+def linear_loss(theta, row, params):  # type: ignore[no-untyped-def]
+    dim = theta.shape[0]
+    residual = -row[dim]
+    for j in range(dim):
+        residual += theta[j] * row[j]
+    return 0.5 * params[params.shape[0] - 1] * residual * residual
+
+
+@jitable
 def sample_iid_linear(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
     dim = theta.shape[0]
     y = params[0] * rng.standard_normal()
@@ -95,6 +104,7 @@ def iid_linear(
         sample_iid_linear,
         linear_curvature,
         linear_hessian,
+        linear_loss,
         row_size=dim + 1,
         params=np.concatenate([[noise], target, [check_positive("scale", scale)]]),
         theta_0=theta_0,
@@ -124,6 +134,7 @@ def ar_linear(
         sample_ar_linear,
         linear_curvature,
         linear_hessian,
+        linear_loss,
         row_size=dim + 1,
         params=np.concatenate([[phi, psi], target, [check_positive("scale", scale)]]),
         theta_0=theta_0,
@@ -153,6 +164,7 @@ def seed_linear(
         sample_seed_linear,
         linear_curvature,
         linear_hessian,
+        linear_loss,
         row_size=dim + 1,
         params=np.append(features.packed(), check_positive("scale", scale)),
         theta_0=theta_0,

@@ -77,6 +77,17 @@ def logistic_hessian(theta, row, params, direction):  # type: ignore[no-untyped-
     return s * (1.0 - s), params[params.shape[0] - 1]
 
 
+@jitable
+def logistic_loss(theta, row, params):  # type: ignore[no-untyped-def]
+    margin = 0.0
+    norm2 = 0.0
+    for j in range(theta.shape[0]):
+        margin += theta[j] * row[j]
+        norm2 += theta[j] * theta[j]
+    softplus = max(margin, 0.0) + np.log1p(np.exp(-abs(margin)))
+    return softplus - row[theta.shape[0]] * margin + 0.5 * params[params.shape[0] - 1] * norm2
+
+
 def seed_logistic(
     dim: int = 5,
     *,
@@ -97,6 +108,7 @@ def seed_logistic(
         sample_seed_logistic,
         logistic_curvature,
         logistic_hessian,
+        logistic_loss,
         row_size=dim + 1,
         params=np.append(features.packed(), ridge),
         theta_0=theta_0,

@@ -44,6 +44,14 @@ def mean_hessian(theta, row, params, direction):  # type: ignore[no-untyped-def]
     return 0.0, 1.0
 
 
+@jitable
+def mean_loss(theta, row, params):  # type: ignore[no-untyped-def]
+    distance2 = 0.0
+    for j in range(theta.shape[0]):
+        distance2 += (theta[j] - row[j]) ** 2
+    return 0.5 * distance2
+
+
 def performative_mean(
     dim: int = 5,
     *,
@@ -66,6 +74,7 @@ def performative_mean(
         sample_performative_mean,
         mean_curvature,
         mean_hessian,
+        mean_loss,
         row_size=dim,
         params=np.array([rho, epsilon, noise]),
         theta_0=theta_0,
