@@ -235,7 +235,7 @@ def test_joint_statements_are_refused_near_the_degrees_of_freedom():
 def test_joint_levels_and_p_values_stop_at_the_resolution_of_the_draws():
     law = law_at(10**6)
     assert law.joint_tail(1e12, 2) == 1.0 / JOINT_DRAWS
-    with pytest.raises(InputError, match="level must be at most 0.9995 for joint statements"):
+    with pytest.raises(InputError, match=r"level must be at most 0\.9995 for joint statements"):
         law.joint_quantile(0.9999, 2)
 
 

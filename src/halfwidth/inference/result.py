@@ -90,7 +90,10 @@ class Result:
     def wald_test(self, R: ArrayLike, r: ArrayLike = 0.0) -> WaldTest:
         """Test R theta = r for a (q, d) matrix R."""
         matrix = np.atleast_2d(self._check_directions(R))
-        gap = matrix @ self.params - np.broadcast_to(np.asarray(r, dtype=np.float64), matrix.shape[0])
+        right = np.asarray(r, dtype=np.float64)
+        if right.shape not in ((), (matrix.shape[0],)) or not np.isfinite(right).all():
+            raise InputError.of("r", f"be a finite number or {matrix.shape[0]} of them", r)
+        gap = matrix @ self.params - right
         return wald_test(gap, matrix @ self._full_covariance("wald_test") @ matrix.T, self.n, self.law)
 
     def ellipsoid(self, R: ArrayLike | None = None, level: float = 0.95) -> Ellipsoid:

@@ -97,8 +97,10 @@ class OverlappingBatchMeans(Watcher):
         self._block_sum = np.zeros(size)
         self._cross = np.zeros(size)
         self._total = np.zeros(size)
-        self._spread = np.zeros(size)  # of every so many iterates around the reference: diagnostics only
+        # Of every so many iterates, around the reference: how many, their sum and sum of squares; diagnostics only.
         self._sampled = 0
+        self._sampled_total = np.zeros(size)
+        self._spread = np.zeros(size)
         self._scatter = Scatter(size, diagonal=view == "diagonal")
         self._buffer = np.empty((max(1, min(4096, max(256, _BUFFER_NUMBERS // size))), size))
 
@@ -133,6 +135,8 @@ class OverlappingBatchMeans(Watcher):
         self._scatter.shift(step, self._cross, self._age_squares)
         self._cross += self._age_squares * step
         self._total += self._n * step
+        self._spread += 2.0 * step * self._sampled_total + self._sampled * step**2
+        self._sampled_total += self._sampled * step
         self._reference = reference
 
     def _extend_block(self, thetas: NDArray[np.float64]) -> None:
@@ -144,6 +148,7 @@ class OverlappingBatchMeans(Watcher):
         self._block_sum[:] = block_sums[-1]
         sampled = thetas[-self._n % _SAMPLED_EVERY :: _SAMPLED_EVERY] - self._reference
         self._spread += np.einsum("ij,ij->j", sampled, sampled)
+        self._sampled_total += sampled.sum(axis=0)
         self._sampled += len(sampled)
         ages = np.arange(self._age + 1, self._age + rows + 1, dtype=np.float64)
         self._cross += ages @ block_sums
@@ -182,7 +187,7 @@ class OverlappingBatchMeans(Watcher):
 
     def correlation_time(self) -> float:
         """The longest correlation time of a coordinate, in rows: Sigma_jj / (2 var theta_j)."""
-        spread = self._spread / self._sampled
+        spread = self._centred_spread() / self._sampled
         covariance = self.covariance()
         variances = covariance if covariance.ndim == 1 else np.diag(covariance)
         moving = spread > 0
@@ -208,13 +213,16 @@ class OverlappingBatchMeans(Watcher):
         joined._n = self._n + other._n
         joined._ages = self._ages + other._ages
         joined._reference = (self._n * self.estimate() + other._n * other.estimate()) / joined._n
-        joined._spread = self._spread + other._spread
+        joined._spread = self._centred_spread() + other._centred_spread()
         joined._sampled = self._sampled + other._sampled
         joined._scatter = Scatter.holding(self._centred_scatter() + other._centred_scatter())
         return joined
 
     def _as_pieces(self) -> tuple[tuple[int, float], ...]:
         return self._pieces or ((self._n, self._ages),)
+
+    def _centred_spread(self) -> NDArray[np.float64]:
+        return np.asarray(self._spread - self._sampled_total**2 / max(self._sampled, 1))
 
     def _need(self, rows: int, what: str) -> None:
         if self._n < rows:
@@ -249,6 +257,7 @@ class OverlappingBatchMeans(Watcher):
             "block_sum": self._block_sum.copy(),
             "cross": self._cross.copy(),
             "total": self._total.copy(),
+            "sampled_total": self._sampled_total.copy(),
             "spread": self._spread.copy(),
             "sampled": self._sampled,
             "scatter": self._scatter.read(),
@@ -259,7 +268,7 @@ class OverlappingBatchMeans(Watcher):
         cls._check_state(state)
         configuration = ("step_exponent", "block_constant", "block_exponent", "view", "projection")
         watcher = cls(state["dim"], **{name: state[name] for name in configuration})
-        arrays = ("reference", "block_sum", "cross", "total", "spread")
+        arrays = ("reference", "block_sum", "cross", "total", "sampled_total", "spread")
         for name in arrays:
             value = np.array(state[name], dtype=np.float64)
             if value.shape != (watcher._view.size,):
