@@ -7,10 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from halfwidth.errors import InputError, UnknownName
+from halfwidth.problems.autoregressive import ar_logistic, ar_poisson
 from halfwidth.problems.base import Problem, Truth
+from halfwidth.problems.game import swap_game
 from halfwidth.problems.linear import ar_linear, iid_linear, seed_linear
 from halfwidth.problems.logistic import seed_logistic
 from halfwidth.problems.performative import performative_mean
+from halfwidth.problems.strategic import strategic_logistic
 
 __all__ = ["PROBLEMS", "Problem", "Truth", "problem", "problem_settings"]
 
@@ -19,7 +22,11 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "ar-linear": ar_linear,
     "seed-linear": seed_linear,
     "seed-logistic": seed_logistic,
+    "ar-logistic": ar_logistic,
+    "ar-poisson": ar_poisson,
     "performative-mean": performative_mean,
+    "swap-game": swap_game,
+    "strategic-logistic": strategic_logistic,
 }
 
 
