@@ -8,10 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from halfwidth.errors import InputError, UnknownName
-from halfwidth.learners import LEARNERS, Learner
+from halfwidth.learners import (
+    LEARNERS,
+    HiGrad,
+    HullOfRuns,
+    Learner,
+    MiniBatchBootstrap,
+    MultiplierBootstrap,
+    ParallelRuns,
+    PlugIn,
+    RichardsonRomberg,
+    TrajectoryRegression,
+)
 from halfwidth.learners.base import Seed
 from halfwidth.problems import Problem
 from halfwidth.schedules import PowerStep
@@ -69,6 +80,20 @@ def _overlapping(dim: int, setting: Setting) -> Watcher:
     return OverlappingBatchMeans(dim, step_exponent=setting.exponent)
 
 
+def _learning(kind: Callable[..., Learner], **options: Any) -> Callable[[Problem, Setting, Seed], Learner]:
+    """A learner of its own at the setting's steps; such learners cap them wherever the problem bounds its curvature."""
+
+    def learn(problem: Problem, setting: Setting, seed: Seed) -> Learner:
+        return kind(problem, step=setting.step(), seed=seed, **options)
+
+    return learn
+
+
+def _richardson(problem: Problem, setting: Setting, seed: Seed) -> Learner:
+    watcher = OverlappingBatchMeans(problem.dim, step_exponent=setting.exponent)
+    return RichardsonRomberg(problem, step=setting.step(), watchers=(watcher,), seed=seed)
+
+
 _ROWS = (
     Method(
         "obm",
@@ -92,6 +117,127 @@ _ROWS = (
         citation="Roy and Balasubramanian (2023)",
         watch=_overlapping,
         critical="normal",
+    ),
+    Method(
+        "bootstrap",
+        "100 copies perturbed by independent weights, normal critical value",
+        law="normal",
+        data="iid",
+        cost="O(B d)",
+        memory="O(B d)",
+        pools="nothing",
+        citation="Fang, Xu and Yang (2018)",
+        learn=_learning(MultiplierBootstrap, copies=100),
+    ),
+    Method(
+        "bootstrap-block",
+        "100 copies, weights that stay for 50 rows",
+        law="normal",
+        data="markov",
+        cost="O(B d)",
+        memory="O(B d)",
+        pools="nothing",
+        citation="Fang, Xu and Yang (2018); blocks: halfwidth",
+        learn=_learning(MultiplierBootstrap, copies=100, block=50),
+    ),
+    Method(
+        "bootstrap-minibatch",
+        "one step and one weight for every 25 rows, 100 copies",
+        law="normal",
+        data="markov",
+        cost="O(B d)",
+        memory="O(B d)",
+        pools="nothing",
+        citation="Liu, Chen and Shang (2023)",
+        learn=_learning(MiniBatchBootstrap, copies=100, batch=25),
+    ),
+    Method(
+        "bootstrap-cheap",
+        "5 copies perturbed by independent weights, t with 5 degrees of freedom",
+        law="t with as many degrees of freedom as copies",
+        data="iid",
+        cost="O(B d)",
+        memory="O(B d)",
+        pools="nothing",
+        citation="Lam and Wang (2023)",
+        learn=_learning(MultiplierBootstrap, copies=5, rule="cheap"),
+    ),
+    Method(
+        "plug-in",
+        "mean Hessian and mean squared gradient at the iterates",
+        law="normal",
+        data="iid",
+        cost="O(d^2)",
+        memory="O(d^2)",
+        pools="nothing",
+        citation="Chen, Lee, Tong and Zhang (2020)",
+        learn=_learning(PlugIn),
+    ),
+    Method(
+        "plug-in-longrun",
+        "mean Hessian and batch means of gradients at the running average",
+        law="t, one degree of freedom less than there are batches",
+        data="markov",
+        cost="O(d^2)",
+        memory="O(d^2)",
+        pools="nothing",
+        citation="Chen, Lee, Tong and Zhang (2020); long-run covariance: halfwidth",
+        learn=_learning(PlugIn, long_run=True),
+    ),
+    Method(
+        "higrad",
+        "a tree of threads with two binary splits, after 1,000 rows and 1,000 more a thread",
+        law="t with 3 degrees of freedom",
+        data="iid",
+        cost="O(d)",
+        memory="O(d)",
+        pools="nothing",
+        citation="Su and Zhu (2023)",
+        learn=_learning(HiGrad),
+    ),
+    Method(
+        "parallel-runs",
+        "6 runs over rows dealt in turn",
+        law="t with 5 degrees of freedom",
+        data="iid",
+        cost="O(d)",
+        memory="O(d)",
+        pools="nothing",
+        citation="Zhu, Lou, Wei and Wu (2024)",
+        learn=_learning(ParallelRuns),
+    ),
+    Method(
+        "hull",
+        "the hull of 6 runs over rows dealt in turn",
+        law="binomial: each run is as likely above the truth as below",
+        data="iid",
+        cost="O(d)",
+        memory="O(d)",
+        pools="nothing",
+        citation="Kuchibhotla, Balakrishnan and Wasserman (2024)",
+        learn=_learning(HullOfRuns),
+    ),
+    Method(
+        "richardson-romberg",
+        "two trajectories with steps eta and eta/2 combined against the bias, overlapping batch means",
+        law="Brownian functional of the block plan at n",
+        data="markov",
+        cost="O(d^2)",
+        memory="O(d^2)",
+        pools="nothing",
+        citation="Dieuleveut, Durmus and Bach (2020); Huo, Chen and Xie (2023)",
+        learn=_richardson,
+    ),
+    Method(
+        "trajectory-regression",
+        "curvature from regressing gradients on iterates",
+        law="normal",
+        data="iid",
+        cost="O(d^2)",
+        memory="O(d^2)",
+        pools="nothing",
+        citation="Ni and Huo (2026)",
+        learn=_learning(TrajectoryRegression),
     ),
 )
 

@@ -4,9 +4,9 @@ A learner works through rows in chunks. Where the problem has its own source, ea
 is deployed (so that a world that answers back sees every step); otherwise rows are given. After every chunk the
 iterates go to all watchers.
 
-With `warm_start=m` the first m rows only find a start (`halfwidth.learners.warm`). The trajectory begins there: its count
-k starts at 1, and watchers and averages see nothing before it. The rows count in `n_seen`, since they were paid for,
-not in `n_iterates`.
+With `warm_start=m` the first m rows only find a start (`halfwidth.learners.warm`). The trajectory begins there: its
+count k starts at 1, and watchers and averages see nothing before it. The rows count in `n_seen`, since they were paid
+for, not in `n_iterates`.
 """
 
 from __future__ import annotations
@@ -158,11 +158,15 @@ class Learner(ABC):
             if len(self.watchers) != 1:
                 raise InputError.of("watcher", "be named when there is not exactly one", len(self.watchers))
             watcher = self.watchers[0]
+        return self._with_facts(watcher.result(critical))
+
+    def _with_facts(self, result: Result) -> Result:
+        """The result with what this run knows about itself."""
         flags = []
         if not getattr(self.step, "within_theory", True):
             text = f"{self.step!r} does not shrink: the average does not converge to theta*; use PowerStep"
             flags.append(("outside-theory", text))
-        return watcher.result(critical).with_facts(*flags, **self._facts())
+        return result.with_facts(*flags, **self._facts())
 
     def _facts(self) -> dict[str, Any]:
         """What this kind of learner adds to the diagnostics."""

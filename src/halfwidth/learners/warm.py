@@ -1,7 +1,8 @@
 """A start from the first rows.
 
-The rows are collected while theta_0 is deployed. Then `WARM_PASSES` passes over the buffer are made with the learner's own
-steps, min(eta_k, 1 / kappa_k) where the problem bounds its curvature, and the average over the last pass is the start.
+The rows are collected while theta_0 is deployed. Then `WARM_PASSES` passes over the buffer are made with the learner's
+own steps, min(eta_k, 1 / kappa_k) where the problem bounds its curvature, and the average over the last pass is the
+start.
 """
 
 from __future__ import annotations

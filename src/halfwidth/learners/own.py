@@ -1,0 +1,57 @@
+"""Learners that are methods: their `result()` is built from what they kept, not by a watcher.
+
+Watchers may still be given; they see the trajectory that is deployed, and `result(watcher)` asks one of them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+
+import numpy as np
+
+from halfwidth.errors import Diverged, InputError, NotEnoughData
+from halfwidth.inference import NormalLaw, Result
+from halfwidth.learners.base import Learner, Vector
+from halfwidth.watchers import Watcher
+from halfwidth.watchers.base import Critical
+
+
+class OwnResult(Learner):
+    """A learner with an interval of its own."""
+
+    @abstractmethod
+    def _rows_needed(self) -> int:
+        """How many iterates an interval needs."""
+
+    @abstractmethod
+    def _own_result(self) -> Result:
+        """The method's result, once there are enough iterates."""
+
+    def result(self, watcher: Watcher | None = None, critical: Critical = "calibrated") -> Result:
+        """What can be said now by this method, or by the given watcher."""
+        if watcher is not None:
+            return super().result(watcher, critical)
+        if critical not in ("calibrated", "normal"):
+            raise InputError.of("critical", "be 'calibrated' or 'normal'", critical)
+        if self.n_iterates < self._rows_needed():
+            needed = self.warm_start + self._rows_needed()
+            raise NotEnoughData.rows(f"an interval by {self.name}", self.n_seen, needed)
+        result = self._own_result()
+        if not np.isfinite(result.covariance).all():
+            raise Diverged(f"a trajectory of {self.name} left the finite numbers; take smaller steps")
+        if critical == "normal":
+            result = replace(result, law=NormalLaw())
+        return self._with_facts(result)
+
+
+def sandwich(A: Vector, S: Vector) -> Vector:
+    """A^-1 S A^-T, symmetric to the last digit."""
+    try:
+        half = np.linalg.solve(A, S)
+        covariance = np.linalg.solve(A, half.T)
+    except np.linalg.LinAlgError:
+        raise NotEnoughData(
+            "the mean curvature is singular: some direction was never seen. Feed more rows, or drop the column"
+        ) from None
+    return np.asarray(0.5 * (covariance + covariance.T))
