@@ -24,6 +24,7 @@ _ANNOUNCE_AFTER_SECONDS = 1.0
 # Sums may be reassociated (so that dot products vectorise); nan and inf keep their meaning.
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "nogil": True}
 _marked: list[Function] = []
+_registered: list[str] = []  # the source of each marked function that Numba knows
 
 
 def jitable(function: Function) -> Function:
@@ -68,7 +69,6 @@ def kernel(function: Function) -> Kernel:
     return Kernel(function)
 
 
-@lru_cache(maxsize=1)
 def _register_marked() -> str:
     """Make the marked functions known to Numba; returns a fingerprint of their source.
 
@@ -77,11 +77,10 @@ def _register_marked() -> str:
     """
     from numba.extending import register_jitable
 
-    digest = hashlib.sha256()
-    for function in _marked:
+    for function in _marked[len(_registered) :]:  # a room imported later marks its functions later
         register_jitable(**_OPTIONS)(function)
-        digest.update(inspect.getsource(function).encode())
-    return digest.hexdigest()
+        _registered.append(inspect.getsource(function))
+    return hashlib.sha256("".join(_registered).encode()).hexdigest()
 
 
 def _is_compiled(function: Function) -> bool:
