@@ -88,3 +88,14 @@ class MissingExtra(HalfwidthError, ImportError):
     @classmethod
     def named(cls, package: str, extra: str) -> MissingExtra:
         return cls(f"this needs {package}; install it with: pip install 'halfwidth[{extra}]'")
+
+
+class NotIdentified(InputError):
+    """The rows do not determine the coefficients (collinear columns, separated classes); `status` names the reason."""
+
+    def __init__(self, message: str, status: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+    def __reduce__(self) -> tuple[type[NotIdentified], tuple[object, ...]]:
+        return type(self), (self.args[0], self.status)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from halfwidth import __version__
-from halfwidth.cli import demo, lists, study
+from halfwidth.cli import data, demo, fit, lists, study
 
 app = typer.Typer(
     name="halfwidth",
@@ -30,6 +30,8 @@ def _root(
 
 
 app.command("demo")(demo.demo)
+app.command("fit")(fit.fit)
+app.command("data")(data.data)
 app.command("study")(study.study)
 app.command("problems")(lists.problems)
 app.command("methods")(lists.methods)

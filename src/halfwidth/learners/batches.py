@@ -1,7 +1,7 @@
 """Score batches in flat memory: sums over consecutive rows, neighbours merged when the store is full.
 
-Every batch holds its score relative to a fixed reference, B_j = U_j + H_j (theta_j - reference), its curvature H_j and its
-rows. The residual of batch j at any centre c is then r_j = B_j - H_j (c - reference), exactly as if the batch
+Every batch holds its score relative to a fixed reference, B_j = U_j + H_j (theta_j - reference), its curvature H_j
+and its rows. The residual of batch j at any centre c is then r_j = B_j - H_j (c - reference), exactly as if the batch
 were at hand. Between capacity/2 and capacity batches are kept; their length doubles as the rows come.
 """
 

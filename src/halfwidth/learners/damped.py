@@ -90,27 +90,42 @@ def minimise(rows: Rows, loss: Loss, start: Vector, centre: Vector, Q: Vector, t
     return theta
 
 
-def first_fit(
-    rows: Rows, loss: Loss, start: Vector, Q: Vector, tolerance: float, *, rounds: int = _SCALE_ROUNDS
-) -> Vector:
+def first_fit(rows: Rows, loss: Loss, start: Vector, Q: Vector, tolerance: float) -> Vector:
     """The fit to the first rows; losses with a scale begin at least squares and settle their scale on the way."""
     if not loss.uses_scale:
         return minimise(rows, loss, start, start, Q, tolerance)
     theta = minimise(rows, Linear(), start, start, Q, tolerance)
-    n, size = rows.Z.shape
-    for _ in range(rounds):
-        residual = rows.y - rows.eta(theta)
-        loss.scale = robust_scale(residual, centred=isinstance(loss, Quantile))
-        loss.sharpen(n, size)
-        theta = minimise(rows, loss, theta, theta, Q, tolerance)
+    for _ in range(_SCALE_ROUNDS):
+        loss.scale = robust_scale(rows, theta, loss)
+        loss.sharpen(rows.total_weight, rows.Z.shape[1])
+        theta = minimise(rows, loss, theta, start, Q, tolerance)
     return theta
 
 
-def robust_scale(residual: Vector, *, centred: bool) -> float:
+def prior_weights(rows: Rows) -> Vector:
+    """The weight of one row at the column's farthest, so that no rare level can run away on the first rows."""
+    Z = rows.Z if rows.weight is None else rows.Z[rows.weight > 0.0]
+    return np.asarray(np.maximum(np.max(Z**2, axis=0, initial=0.0), 1.0))
+
+
+def robust_scale(rows: Rows, theta: Vector, loss: Loss) -> float:
     """The median absolute residual over 0.6745; the mean one where more than half the residuals vanish."""
-    if centred:
-        residual = residual - np.median(residual)
+    residual = rows.y - rows.eta(theta)
+    weight = np.ones(len(residual)) if rows.weight is None else rows.weight
+    if isinstance(loss, Quantile):
+        residual = residual - weighted_median(residual, weight)
     spread = np.abs(residual)
-    scale = float(np.median(spread)) / NORMAL_MAD
-    floor = 1e-6 * float(spread.mean())
-    return max(scale, floor) if scale > floor else max(float(spread.mean()), 1e-12)
+    mean = float(weight @ spread) / max(float(weight.sum()), 1e-300)
+    scale = weighted_median(spread, weight) / NORMAL_MAD
+    return scale if scale > 1e-6 * mean else max(mean, 1e-12)
+
+
+def weighted_median(values: Vector, weight: Vector) -> float:
+    """The median of values that count `weight` times; between two of them, their midpoint."""
+    order = np.argsort(values)
+    below = np.cumsum(weight[order])
+    half = 0.5 * below[-1]
+    last = len(values) - 1
+    lower = min(int(np.searchsorted(below, half, side="left")), last)
+    upper = min(int(np.searchsorted(below, half, side="right")), last)
+    return float(0.5 * (values[order[lower]] + values[order[upper]]))

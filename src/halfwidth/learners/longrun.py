@@ -9,10 +9,10 @@ with the quadratic spectral kernel k, positive definite by construction, and the
 
     S = 1.3221 (alpha m)^(1/5),  alpha = sum_a 4 rho_a^2 s_a^4 / (1 - rho_a)^8  /  sum_a s_a^4 / (1 - rho_a)^4,
 
-where s_a^2 is the innovations' share of the variance of coordinate a. The factor kbar, the mean of the m x m matrix
-K = k(|i - j| / S), undoes what centring takes away. The degrees of freedom are those of the chi-square with the mean and the variance that
-the estimate has when batches are independent: nu = tr(PK)^2 / tr(PKPK) with the centring matrix P = I - 11'/m.
-Batches of rows in groups that are independent of each other need no kernel: S = 0.
+where s_a^2 is the innovations' share of the variance of coordinate a. The factor kbar, the mean of the m x m matrix K
+= k(|i - j| / S), undoes what centring takes away. The degrees of freedom are those of the chi-square with the mean
+and the variance that the estimate has when batches are independent: nu = tr(PK)^2 / tr(PKPK) with the centring matrix
+P = I - 11'/m. Batches of rows in groups that are independent of each other need no kernel: S = 0.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _toeplitz_product(kernel: Matrix, z: Matrix) -> Matrix:
 
     m = len(kernel)
     if not kernel[1:].any():
-        return kernel[0] * z
+        return np.asarray(kernel[0] * z)
     size = next_fast_len(2 * m - 1, real=True)
     circle = np.zeros(size)
     circle[:m] = kernel

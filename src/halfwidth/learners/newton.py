@@ -7,15 +7,16 @@ theta_j, the minimiser of its own loss plus the quadratic that stands for all ch
     U_j = -grad loss_j(theta_j),  H_j = hess loss_j(theta_j),  A_j = A_{j-1} + H_j,
     c_j solves sum_i U_i + H_i (theta_i - c) = 0.
 
-For squared loss c is least squares, exactly. The covariance of c is A^-1 V A^-1 with V the long-run covariance of the batch
-residuals r_b = U_b + H_b (theta_b - c) (`halfwidth.learners.longrun`), over batches far shorter than the chunks at first,
-merged to flat memory later on (`halfwidth.learners.batches`). The cost is O(d^2) a row.
+For squared loss c is least squares, exactly. The covariance of c is A^-1 V A^-1 with V the long-run covariance of the
+batch residuals r_b = U_b + H_b (theta_b - c) (`halfwidth.learners.longrun`), over batches far shorter than the chunks
+at first, merged to flat memory later on (`halfwidth.learners.batches`). The cost is O(d^2) a row.
 
-A prior of one row's weight (on the internal scale, around c_{j-1}) tames chunks that do not identify theta_j, like one that is
-separable; it moves theta_j, where the loss is expanded, and never enters the equation for c.
+A prior of one row's weight around the start tames first chunks that do not identify theta_j, like one that is
+separable; it moves theta_j, where the loss is expanded, and never enters the equation for c. What the expansion
+leaves out is estimated on a thinned sample of rows and put back (`halfwidth.learners.sample`).
 
-L. Luo and P. X.-K. Song, *Renewable estimation and incremental inference in generalized linear models with streaming data
-sets*, JRSS B 82 (2020); the batches of scores, which make the errors right for dependent rows, are ours.
+L. Luo and P. X.-K. Song, *Renewable estimation and incremental inference in generalized linear models with streaming
+data sets*, JRSS B 82 (2020); the batches of scores, which make the errors right for dependent rows, are ours.
 
 | formula         | here                                      |
 |-----------------|-------------------------------------------|
@@ -27,7 +28,7 @@ sets*, JRSS B 82 (2020); the batches of scores, which make the errors right for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -36,61 +37,18 @@ from numpy.typing import ArrayLike, NDArray
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.learners.batches import ScoreBatches, capacity_for
-from halfwidth.learners.damped import Rows, first_fit, minimise, robust_scale, solve_spd
-from halfwidth.learners.longrun import LongRun, long_run_covariance
+from halfwidth.learners.damped import Rows, first_fit, minimise, prior_weights, robust_scale, solve_spd
+from halfwidth.learners.renewed import Fit, pieces
 from halfwidth.learners.sample import RowSample
 from halfwidth.learners.scaling import Scaling
-from halfwidth.problems.losses import Loss, Quantile, make_loss
+from halfwidth.problems.losses import Loss, make_loss
 
 Vector = NDArray[np.float64]
 
 CHUNK_ROWS = 1_024
 _SETTLED = 1e-20
+_SLIGHT = 1e-7
 _CLOSE = 1e-4
-
-
-@dataclass(frozen=True)
-class Fit:
-    """What can be said of all rows so far, on the internal scale; everything a result is made of."""
-
-    n: int
-    weight: float
-    scaling: Scaling
-    centre: Vector
-    curvature: Vector
-    penalty: Vector
-    dispersion: float
-    mistakes: float
-    batches: ScoreBatches
-    reference: Vector
-    grouped: bool
-
-    @property
-    def params(self) -> Vector:
-        """The coefficients on the user's scale, the intercept first."""
-        return self.scaling.matrix @ self.centre
-
-    @property
-    def information(self) -> Vector:
-        return self.curvature + np.diag(self.weight * self.penalty)
-
-    def long_run(self) -> LongRun:
-        """The long-run covariance of the influence of the batches on the internal coefficients."""
-        scores, curvatures, rows = self.batches.with_open()
-        residuals = scores - curvatures @ (self.centre - self.reference)
-        residuals -= np.outer(rows / rows.sum(), residuals.sum(axis=0))
-        return long_run_covariance(solve_spd(self.information, residuals.T).T, independent=self.grouped)
-
-    def covariance(self, long_run: LongRun) -> Vector:
-        """Of the estimate, on the user's scale, with the usual n / (n - size) for the fitted coefficients."""
-        T = self.scaling.matrix
-        return np.asarray(T @ long_run.covariance @ T.T) * self.n / max(self.n - self.centre.size, 1)
-
-    def naive_covariance(self) -> Vector:
-        """What one would report if rows were independent and the family's variance function right."""
-        inverse = solve_spd(self.information, np.eye(self.centre.size))
-        T = self.scaling.matrix
-        return np.asarray(self.dispersion * T @ inverse @ self.curvature @ inverse @ T.T)
 
 
 class RenewableNewton:
@@ -141,6 +99,7 @@ class RenewableNewton:
         self._moments = np.zeros(3)  # sums of squared scores, of weights, of misclassified rows
         self._batches = ScoreBatches(self.size, max(1, 2 * chunk_rows // capacity_for(self.size)))
         self._sample = RowSample(self.size) if self.loss.smooth else None
+        self._lone = False  # whether the estimate rests on one chunk, solved to the end
         self._read: Fit | None = None
 
     def consume(
@@ -193,16 +152,12 @@ class RenewableNewton:
         """A learner for the same rows once more, expanded at this estimate: one Newton step on all rows at once."""
         return RenewableNewton(
             self.dim,
-            make_loss(self.loss.name, **self.loss.options()),
+            copy(self.loss),
             intercept=self.intercept,
             ridge=self.ridge,
             anchor=self.fit().params,
             chunk_rows=self.chunk_rows,
-        )._with_scale(self.loss.scale)
-
-    def _with_scale(self, scale: float) -> Self:
-        self.loss.scale = scale
-        return self
+        )
 
     def _column(self, name: str, values: ArrayLike, rows: int) -> Vector:
         column = np.ascontiguousarray(values, dtype=np.float64)
@@ -223,7 +178,7 @@ class RenewableNewton:
         starts = np.empty(rows, dtype=np.bool_)
         starts[1:] = ids[1:] != ids[:-1]
         starts[0] = self._last_group is None or bool(ids[0] != self._last_group[0])
-        self._last_group = ids[-1:].copy()
+        self._last_group = np.array([ids[-1]])  # text from an object column gets a plain type
         return starts
 
     def _keep(
@@ -280,7 +235,6 @@ class RenewableNewton:
     def _first_point(self, rows: Rows, last: bool) -> Vector:
         assert self._scaling is not None
         if self.anchor is not None:
-            self.loss.sharpen(len(rows.y), self.size)
             return self._scaling.inverse(self.anchor)
         total = rows.total_weight
         start = np.zeros(self.size)
@@ -289,28 +243,29 @@ class RenewableNewton:
         penalty = np.diag(total * self._penalty())
         if self.loss.quadratic:
             return first_fit(rows, self.loss, start, penalty, _SETTLED)
-        self._prior, self._prior_centre = _prior_weights(rows.Z), start
+        self._prior, self._prior_centre = prior_weights(rows), start
         point = first_fit(rows, self.loss, start, penalty + np.diag(self._prior), _CLOSE)
-        if last:  # the penalty is around `start`, so it must be told of the true centre: zero
-            point = minimise(rows, self.loss, point, np.zeros(self.size), penalty, _SETTLED)
+        if last:
+            slight = np.diag(np.full(self.size, _SLIGHT))  # gives separable rows a minimum at all
+            point = minimise(rows, self.loss, point, np.zeros(self.size), penalty + slight, _SETTLED)
+            self._lone = True
         return point
 
     def _point(self, rows: Rows) -> Vector:
         """Where to expand the chunk: at the estimate so far if the chunk would hardly move it, at theta_j otherwise."""
         if self.loss.quadratic or self.anchor is not None:
-            assert self._scaling is not None
             return self._reference
         centre = self._centre()
-        n = self.n_seen_absorbed + len(rows.y)
-        self.loss.sharpen(n, self.size)
+        total = self._weight + rows.total_weight
+        self.loss.sharpen(total, self.size)
         ridge = self._penalty()
         past = self._curvature + np.diag(self._weight * ridge)
         Q = past + np.diag(rows.total_weight * ridge + self._prior)
         centre_Q = solve_spd(Q, past @ centre + self._prior * self._prior_centre)
         point = minimise(rows, self.loss, centre_Q, centre_Q, Q, _CLOSE)
-        if self.loss.uses_scale:
-            scale = robust_scale(rows.y - rows.eta(point), centred=isinstance(self.loss, Quantile))
-            self.loss.scale += (scale - self.loss.scale) * len(rows.y) / n
+        if self.loss.uses_scale and rows.total_weight > 0.0:
+            change = robust_scale(rows, point, self.loss) - self.loss.scale
+            self.loss.scale += change * rows.total_weight / total
         return point
 
     @property
@@ -320,7 +275,8 @@ class RenewableNewton:
 
     def _expand(self, rows: Rows, point: Vector, starts: NDArray[np.bool_] | None) -> None:
         eta = rows.eta(point)
-        score = -rows.weighted(self.loss.score(eta, rows.y))
+        raw = self.loss.score(eta, rows.y)
+        score = -rows.weighted(raw)
         edges = self._batches.edges(len(rows.y), starts)
         if self.loss.quadratic:
             root = rows.Z if rows.weight is None else np.sqrt(rows.weight)[:, None] * rows.Z
@@ -331,13 +287,17 @@ class RenewableNewton:
             bend = float(weights.sum())
         if self._sample is not None:
             self._sample.add(rows, eta, self.n_seen_absorbed)
-        U, H = _pieces(rows.Z, root, score, edges)
+        U, H = pieces(rows.Z, root, score, edges)
         B = U + H @ (point - self._reference)
         self._batches.add(edges, B, H, starts is not None)
         self._score += B.sum(axis=0)
         self._curvature += H.sum(axis=0)
         self._weight += rows.total_weight
-        squares = score * score if rows.weight is None else rows.weighted((score / np.where(rows.weight > 0, rows.weight, 1.0)) ** 2)
+        squares = (
+            score * score
+            if rows.weight is None
+            else rows.weighted((score / np.where(rows.weight > 0, rows.weight, 1.0)) ** 2)
+        )
         self._moments += (squares.sum(), bend, self._mistakes(eta, rows))
 
     def _mistakes(self, eta: Vector, rows: Rows) -> float:
@@ -359,15 +319,17 @@ class RenewableNewton:
         reader = self._reader() if self._filled else self
         assert reader._scaling is not None
         centre, curvature = reader._centre(), reader._curvature.copy()
-        if reader._sample is not None:
+        if reader._lone:
+            centre = reader._reference
+        elif reader._sample is not None:
             centre, curvature = reader._sample.refine(
                 reader.loss, centre, curvature, reader._weight * reader._penalty()
             )
-        squares, bend, mistakes = reader._moments
+        squares, bend, mistakes = reader._moments.tolist()
         if reader.loss.quadratic:  # moved from the reference to the centre
             gap = centre - reader._reference
-            squares += gap @ reader._curvature @ gap - 2.0 * gap @ reader._score
-        scale = reader._weight * self.n_seen / max(self.n_seen - self.size, 1) / max(reader._weight, 1e-300)
+            squares += float(gap @ reader._curvature @ gap - 2.0 * gap @ reader._score)
+        correction = self.n_seen / max(self.n_seen - self.size, 1)
         return Fit(
             self.n_seen,
             reader._weight,
@@ -375,7 +337,7 @@ class RenewableNewton:
             centre,
             curvature,
             reader._penalty(),
-            max(squares, 0.0) / max(bend, 1e-300) * scale,
+            max(squares, 0.0) / max(bend, 1e-300) * correction,
             mistakes,
             reader._batches,
             reader._reference,
@@ -400,6 +362,7 @@ class RenewableNewton:
             "loss": self.loss.name,
             "options": self.loss.options(),
             "scale": self.loss.scale,
+            "bandwidth": self.loss.bandwidth,
             "intercept": self.intercept,
             "ridge": self.ridge,
             "anchor": self.anchor,
@@ -434,7 +397,8 @@ class RenewableNewton:
             ridge=state["ridge"],
             anchor=state["anchor"],
             chunk_rows=int(state["chunk_rows"]),
-        )._with_scale(float(state["scale"]))
+        )
+        learner.loss.scale, learner.loss.bandwidth = float(state["scale"]), float(state["bandwidth"])
         learner.n_seen = int(state["n_seen"])
         learner.grouped = state["grouped"]
         learner._last_group = state["last_group"]
@@ -456,28 +420,6 @@ class RenewableNewton:
         return learner
 
 
-def _prior_weights(Z: Vector) -> Vector:
-    """The weight of one row at the column's farthest, so that no single rare level can run away within a chunk."""
-    return np.asarray(np.maximum(np.max(Z**2, axis=0, initial=0.0), 1.0))
-
-
 def _length_for(rows: int, size: int) -> int:
     """The shortest batches, a power of two, of which this many rows fit into the store."""
     return int(2 ** max(0, int(np.ceil(np.log2(max(rows, 1) / (capacity_for(size) / 2))))))
-
-
-def _pieces(Z: Vector, root: Vector, score: Vector, edges: NDArray[np.int64]) -> tuple[Vector, Vector]:
-    """Scores and curvatures of the pieces between the edges; equal pieces go through one stacked product."""
-    count, size = len(edges) - 1, Z.shape[1]
-    step = int(edges[1] - edges[0])
-    if step > 0 and len(Z) == count * step and (np.diff(edges) == step).all():
-        stacked = root.reshape(count, step, size)
-        H = stacked.transpose(0, 2, 1) @ stacked
-        U = (score.reshape(count, 1, step) @ Z.reshape(count, step, size))[:, 0]
-        return U, H
-    U, H = np.empty((count, size)), np.empty((count, size, size))
-    for j in range(count):
-        piece = slice(edges[j], edges[j + 1])
-        U[j] = score[piece] @ Z[piece]
-        H[j] = root[piece].T @ root[piece]
-    return U, H

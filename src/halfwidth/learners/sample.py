@@ -1,16 +1,16 @@
 """A thinned sample of rows in flat memory, to correct an expansion for its remainder.
 
-A chunk expanded at theta_j stands in the estimating equation as U_j + H_j (theta_j - c). What the expansion leaves out is, row
-by row and with eta_j = z'theta_j kept for every sampled row,
+A chunk expanded at theta_j stands in the estimating equation as U_j + H_j (theta_j - c). What the expansion leaves
+out is, row by row and with eta_j = z'theta_j kept for every sampled row,
 
     remainder_i(c) = slope(z_i'c) - slope(eta_ji) - weight(eta_ji) (z_i'c - eta_ji),
 
-which is of second order in c - theta_j. Its sum over all rows is estimated from the sample. Because the remainder is small, so
-is the sampling error: a sample of some thousand rows removes the bias of early, unrepresentative chunks. As long as
-every row is in the sample the corrected equation is that of the offline fit.
+which is of second order in c - theta_j. Its sum over all rows is estimated from the sample. Because the remainder is
+small, so is the sampling error: a sample of some thousand rows removes the bias of early, unrepresentative chunks. As
+long as every row is in the sample the corrected equation is that of the offline fit.
 
-Row i is in the sample at thinning t if the first t bits of a fixed hash of i are zero (no random state, and no step that could
-fall in with the period of the data); when the store is full, t grows by one and half of it goes.
+Row i is in the sample at thinning t if the first t bits of a fixed hash of i are zero (no random state, and no step
+that could fall in with the period of the data); when the store is full, t grows by one and half of it goes.
 """
 
 from __future__ import annotations

@@ -28,11 +28,11 @@ class Scaling:
 
     @classmethod
     def of(cls, X: Vector, weight: Vector | None, intercept: bool) -> Scaling:
-        """Take centre and scale from these rows, those of weight zero left out."""
-        rows = X if weight is None or not (weight > 0.0).any() else X[weight > 0.0]
-        centre = rows.mean(axis=0) if intercept else np.zeros(X.shape[1])
-        scale = np.sqrt(np.mean((rows - centre) ** 2, axis=0))
-        size = np.max(np.abs(rows), axis=0)
+        """Take weighted centre and scale from these rows."""
+        share = np.full(len(X), 1.0 / len(X)) if weight is None or not weight.sum() > 0.0 else weight / weight.sum()
+        centre = share @ X if intercept else np.zeros(X.shape[1])
+        scale = np.sqrt(share @ (X - centre) ** 2)
+        size = np.max(np.abs(X[share > 0.0]), axis=0)
         still = scale <= _STILL * size
         scale[still] = np.where(size[still] > 0.0, size[still], 1.0)
         return cls(centre, scale, intercept)

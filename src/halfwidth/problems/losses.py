@@ -1,19 +1,19 @@
 """Losses of a linear predictor: loss(eta, y) with eta = offset + x'theta, for regression on given rows.
 
-| family   | loss(eta, y)                                        | slope d/d eta        | weight d2/d eta2  | mean      |
-|----------|-----------------------------------------------------|----------------------|-------------------|-----------|
-| linear   | e^2 / 2                                             | -e                   | 1                 | eta       |
-| logistic | log(1 + exp(eta)) - y eta                           | s(eta) - y           | s(eta)(1 - s(eta))| s(eta)    |
-| poisson  | exp(eta) - y eta                                    | exp(eta) - y         | exp(eta)          | exp(eta)  |
-| quantile | e tau + h phi(e/h) - e Phi(-e/h)                    | Phi(-e/h) - tau      | phi(e/h) / h      | eta       |
-| huber    | e^2/2 where |e| <= t, t|e| - t^2/2 elsewhere        | -clip(e, -t, t)      | 1{|e| <= t}       | eta       |
+| family   | loss(eta, y)                              | slope d/d eta   | weight d2/d eta2     | mean     |
+|----------|-------------------------------------------|-----------------|----------------------|----------|
+| linear   | e^2 / 2                                   | -e              | 1                    | eta      |
+| logistic | log(1 + exp(eta)) - y eta                 | s(eta) - y      | s(eta) (1 - s(eta))  | s(eta)   |
+| poisson  | exp(eta) - y eta                          | exp(eta) - y    | exp(eta)             | exp(eta) |
+| quantile | e tau + h phi(e/h) - e Phi(-e/h)          | Phi(-e/h) - tau | phi(e/h) / h         | eta      |
+| huber    | e^2 / 2 if abs(e) <= t, else t abs(e) - t^2 / 2 | -clip(e, -t, t) | 1{abs(e) <= t} | eta      |
 
-with e = y - eta, s the logistic function, phi and Phi the normal density and distribution. The quantile row is the check
-loss smoothed by a normal kernel of bandwidth h (M. Fernandes, E. Guerre and E. Horta, JBES 39, 2021; X. He, X. Pan, K. M.
-Tan and W.-X. Zhou, J. Econometrics 232, 2023), h = scale ((dim + log n)/n)^(2/5): it steers the search and gives the
-curvature, while `score` stays the unsmoothed 1{e < 0} - tau, so that smoothing does not bias the root. Huber's
-threshold is t = 1.345 scale (P. J. Huber 1964). The scale of both is the median absolute residual over 0.6745,
-from the first rows and then averaged over the chunks that follow.
+with e = y - eta, s the logistic function, phi and Phi the normal density and distribution. The quantile row is the
+check loss smoothed by a normal kernel of bandwidth h (M. Fernandes, E. Guerre and E. Horta, JBES 39, 2021; X. He, X.
+Pan, K. M. Tan and W.-X. Zhou, J. Econometrics 232, 2023), h = scale ((dim + log n)/n)^(2/5): it steers the search and
+gives the curvature, while `score` stays the unsmoothed 1{e < 0} - tau, so that smoothing does not bias the root.
+Huber's threshold is t = 1.345 scale (P. J. Huber 1964). The scale of both is the median absolute residual over
+0.6745, from the first rows and then averaged over the chunks that follow.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LARGEST_EXPONENT = 500.0
 
 
 class Loss(ABC):
-    """A convex loss of the linear predictor; `scale` is the residual scale where the loss needs one."""
+    """A convex loss of the linear predictor; `scale` is that of the residuals and `bandwidth` is h in units of it."""
 
     name: str
     uses_scale = False
@@ -45,6 +45,7 @@ class Loss(ABC):
 
     def __init__(self) -> None:
         self.scale = 1.0
+        self.bandwidth = 1.0
 
     @abstractmethod
     def value(self, eta: Vector, y: Vector) -> Vector: ...
@@ -75,8 +76,9 @@ class Loss(ABC):
         """Which targets the family can take."""
         return np.isfinite(y)
 
-    def sharpen(self, n: int, dim: int) -> None:
-        """Tune what shrinks with the number of rows."""
+    def sharpen(self, n: float, dim: int) -> None:
+        """Tune what shrinks with the number of rows, where there is such a thing."""
+        return
 
     def options(self) -> dict[str, Any]:
         return {}
@@ -124,7 +126,7 @@ class Logistic(Loss):
         return math.log(p / (1.0 - p))
 
     def allows(self, y: Vector) -> NDArray[np.bool_]:
-        return (y == 0.0) | (y == 1.0)
+        return np.isin(y, (0.0, 1.0))
 
 
 class Poisson(Loss):
@@ -155,8 +157,6 @@ class Poisson(Loss):
 
 
 class Quantile(Loss):
-    """The smoothed check loss; `bandwidth` is h in units of the scale."""
-
     name = "quantile"
     uses_scale = True
 
@@ -165,7 +165,6 @@ class Quantile(Loss):
             raise InputError.of("quantile", "lie strictly between 0 and 1", quantile)
         super().__init__()
         self.quantile = float(quantile)
-        self.bandwidth = 1.0
 
     def value(self, eta: Vector, y: Vector) -> Vector:
         from scipy.special import ndtr
@@ -187,8 +186,8 @@ class Quantile(Loss):
     def score(self, eta: Vector, y: Vector) -> Vector:
         return np.asarray((y < eta) - self.quantile)
 
-    def sharpen(self, n: int, dim: int) -> None:
-        self.bandwidth = min(1.0, ((dim + math.log(n)) / n) ** 0.4)
+    def sharpen(self, n: float, dim: int) -> None:
+        self.bandwidth = min(1.0, ((dim + math.log(max(n, 1.0))) / max(n, 1.0)) ** 0.4)
 
     def options(self) -> dict[str, Any]:
         return {"quantile": self.quantile}

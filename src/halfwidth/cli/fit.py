@@ -1,0 +1,122 @@
+"""`halfwidth fit`: a regression over a file or a stream, with standard errors for rows in time order."""
+
+from __future__ import annotations
+
+import sys
+import time as clock
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from halfwidth.cli.output import write_json
+
+if TYPE_CHECKING:
+    from halfwidth.models import StreamModel
+
+_UNDETERMINED = 1
+
+
+def fit(
+    source: Annotated[str, typer.Argument(help="CSV, Parquet, Arrow or NDJSON: a file, folder or glob; - for stdin.")],
+    target: Annotated[str | None, typer.Option(help="The column to explain.")] = None,
+    feature: Annotated[list[str] | None, typer.Option(help="A column to explain it by; repeat.")] = None,
+    formula: Annotated[str | None, typer.Option(help='Like "y ~ a + C(b) + log(c)".')] = None,
+    family: Annotated[str, typer.Option(help="linear, logistic, poisson, quantile or huber.")] = "linear",
+    quantile: Annotated[float | None, typer.Option(help="Which quantile, with --family quantile (0.5).")] = None,
+    no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit without an intercept.")] = False,
+    ridge: Annotated[float, typer.Option(help="Penalty: mean loss + ridge |coef|^2 / 2. None by default.")] = 0.0,
+    method: Annotated[str, typer.Option(help="auto, or a row of `halfwidth methods` that watches.")] = "auto",
+    engine: Annotated[str, typer.Option(help="auto, newton or sgd.")] = "auto",
+    level: Annotated[float, typer.Option(help="Confidence level.")] = 0.95,
+    time: Annotated[str | None, typer.Option(help="Check that this column is in order.", metavar="COLUMN")] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="Rows of one group depend on each other, groups do not; keep them adjacent.", metavar="COLUMN"
+        ),
+    ] = None,
+    weight: Annotated[str | None, typer.Option(help="Row weights.", metavar="COLUMN")] = None,
+    offset: Annotated[str | None, typer.Option(help="Added to the linear predictor.", metavar="COLUMN")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="Keep what was learned in this file.", metavar="FILE")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    bad_rows: Annotated[str, typer.Option(help="error or skip.")] = "error",
+    unknown_level: Annotated[str, typer.Option(help="error, or other: count it to the reference level.")] = "error",
+    passes: Annotated[int, typer.Option(help="2 reads the source twice and ends at the offline fit.")] = 1,
+    every: Annotated[int | None, typer.Option(help="Print the intervals after every so many rows.")] = None,
+    format: Annotated[str | None, typer.Option(help="csv, ndjson or arrow; taken from the name otherwise.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the result as JSON; - for stdout.", metavar="FILE|-")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the coefficients and how they settled.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Fit a regression in one pass, with standard errors that are right for rows in time order."""
+    from halfwidth.inference.laws import check_level
+    from halfwidth.models import fit as fit_source
+
+    check_level(level)
+    history: list[dict[str, Any]] = []
+
+    def report(model: StreamModel) -> None:
+        history.append(model.report(level))
+        if every is not None:
+            typer.echo(_line(history[-1]), err=str(json) == "-")
+
+    with _rate(sys.stderr.isatty()) as progress:
+        model = fit_source(
+            source, target=target, features=feature or None, formula=formula, family=family, quantile=quantile,
+            fit_intercept=not no_intercept, ridge=ridge, method=method, engine=engine, time=time, group=group,
+            weight=weight, offset=offset, checkpoint=checkpoint, resume=resume, bad_rows=bad_rows,
+            unknown_level=unknown_level, passes=passes, every="doubling" if every is None else every,
+            report=report if every is not None or plot is not None else None, progress=progress, format=format,
+        )  # fmt: skip
+    final = model.report(level)
+    if json is not None:
+        write_json(final, json)
+    if plot is not None:
+        from halfwidth.plots.fit import plot_fit
+
+        plot_fit([*history, final], plot)
+    if str(json) != "-":
+        typer.echo(model.inference(level).summary() if _determined(final) else _bare(final))
+    if not _determined(final):
+        typer.echo(f"error ({final['status']}): {final['diagnostics']['warnings'][0]}", err=True)
+        raise typer.Exit(_UNDETERMINED)
+
+
+def _determined(report: dict[str, Any]) -> bool:
+    return report["coefficients"][0]["std_err"] is not None
+
+
+def _line(report: dict[str, Any]) -> str:
+    """One line of intervals."""
+    parts = []
+    for row in report["coefficients"]:
+        if row["std_err"] is None:
+            parts.append(f"{row['name']} {row['coef']:.4g} ({report['status']})")
+        else:
+            parts.append(f"{row['name']} {row['coef']:.4g} [{row['ci_lower']:.4g}, {row['ci_upper']:.4g}]")
+    return f"{report['n']:>12,} rows  " + "  ".join(parts)
+
+
+def _bare(report: dict[str, Any]) -> str:
+    """Coefficients without errors."""
+    width = max(len(row["name"]) for row in report["coefficients"])
+    lines = [f"{report['family']} regression, n = {report['n']:,}, no standard errors: {report['status']}"]
+    return "\n".join(lines + [f"{row['name'].ljust(width)}  {row['coef']:.6g}" for row in report["coefficients"]])
+
+
+@contextmanager
+def _rate(shown: bool) -> Iterator[Callable[[int], None] | None]:
+    """Rows so far and rows per second, on stderr, for those who watch."""
+    if not shown:
+        yield None
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    started = clock.perf_counter()
+    with Live(console=Console(stderr=True), refresh_per_second=8, transient=True) as live:
+        yield lambda rows: live.update(f"{rows:,} rows, {rows / (clock.perf_counter() - started):,.0f} rows/s")

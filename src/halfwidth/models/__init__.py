@@ -1,0 +1,22 @@
+"""Regression in one pass with scikit-learn's conventions and statsmodels' results."""
+
+from halfwidth.models.base import FitWarning, StreamModel
+from halfwidth.models.classifier import LogisticRegression
+from halfwidth.models.fit import fit
+from halfwidth.models.registry import MODELS, load
+from halfwidth.models.regressors import HuberRegressor, LinearRegression, PoissonRegressor, QuantileRegressor
+from halfwidth.models.results import RegressionResult
+
+__all__ = [
+    "MODELS",
+    "FitWarning",
+    "HuberRegressor",
+    "LinearRegression",
+    "LogisticRegression",
+    "PoissonRegressor",
+    "QuantileRegressor",
+    "RegressionResult",
+    "StreamModel",
+    "fit",
+    "load",
+]

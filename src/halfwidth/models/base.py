@@ -1,0 +1,272 @@
+"""What all models share: scikit-learn's conventions outside, an engine inside.
+
+`fit` starts anew, `partial_fit` goes on; nothing resets between chunks, and rows are taken in the order given. There
+is no penalty unless `ridge` says so: the objective is the mean loss plus ridge |coef|^2 / 2, the intercept free.
+(scikit-learn's LogisticRegression penalises by default.)
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from halfwidth.errors import InputError, MissingExtra, NotEnoughData, NotIdentified
+from halfwidth.models.engine import Engine, engine_from_state, make_engine
+from halfwidth.models.results import RegressionResult
+from halfwidth.problems.losses import Loss, make_loss
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import _check_sample_weight, validate_data
+except ImportError as error:
+    raise MissingExtra.named("scikit-learn", "models") from error
+
+Vector = NDArray[np.float64]
+
+INTERCEPT = "Intercept"
+STATE_VERSION = 1
+
+
+class FitWarning(UserWarning):
+    """A fit whose coefficients are not determined, or rest on too few rows."""
+
+
+class StreamModel(BaseEstimator):  # type: ignore[misc]
+    """Base of the models; the subclasses name a family."""
+
+    family: ClassVar[str]
+    _engine: Engine
+
+    def __init__(
+        self, *, fit_intercept: bool = True, ridge: float = 0.0, method: str = "auto", engine: str = "auto"
+    ) -> None:
+        self.fit_intercept = fit_intercept
+        self.ridge = ridge
+        self.method = method
+        self.engine = engine
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Forget everything and learn from these rows; warns if they do not determine the coefficients."""
+        self._learn(X, y, sample_weight, offset, groups, fresh=True)
+        name, text = self._failure() or ("ok", "")
+        if name != "ok":
+            warnings.warn(f"{name}: {text}", FitWarning, stacklevel=2)
+        return self
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Go on learning from the next rows. `classes` is for classifiers and ignored elsewhere."""
+        fresh = not self.__sklearn_is_fitted__()
+        return self._learn(X, y, sample_weight, offset, groups, fresh=fresh, classes=classes)
+
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        offset: Any,
+        groups: Any,
+        *,
+        fresh: bool,
+        classes: ArrayLike | None = None,
+    ) -> Self:
+        X, y = validate_data(
+            self, X, y, reset=fresh, dtype=np.float64, order="C", y_numeric=self._y_numeric, ensure_min_features=1
+        )
+        y = self._encode(y, classes, fresh)
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+            if (weight < 0.0).any():
+                raise InputError.of("sample_weight", "not be negative", float(weight.min()))
+        if offset is not None:
+            offset = np.asarray(offset, dtype=np.float64)
+            if offset.shape != (len(X),) or not np.isfinite(offset).all():
+                raise InputError.of("offset", f"be {len(X)} finite numbers", np.shape(offset))
+        if fresh:
+            self._begin(X.shape[1])
+        self._engine.consume(X, y, weight, offset, None if groups is None else np.asarray(groups))
+        return self
+
+    def _begin(self, columns: int, *, intercept: bool = True) -> None:
+        """A fresh engine for so many columns; a formula may have said that there is no intercept."""
+        self._second_pass = False
+        self._stream_facts: dict[str, Any] = {}
+        self._engine = make_engine(
+            columns,
+            self._make_loss(),
+            intercept=self.fit_intercept and intercept,
+            ridge=self.ridge,
+            engine=self.engine,
+            method=self.method,
+        )
+
+    def _start_second_pass(self) -> None:
+        """Read the same rows once more, expanded at the estimate of the first pass."""
+        self._engine = self._engine.second_pass()
+        self._second_pass = True
+
+    _y_numeric: ClassVar[bool] = True
+
+    def _make_loss(self) -> Loss:
+        return make_loss(self.family)
+
+    def _encode(self, y: Any, classes: ArrayLike | None, fresh: bool) -> Vector:
+        target: Vector = np.asarray(y, dtype=np.float64)
+        loss = make_loss(self.family)
+        allowed = loss.allows(target)
+        if not allowed.all():
+            raise InputError.of("y", loss.target, float(target[~allowed][0]))
+        return target
+
+    @property
+    def coef_(self) -> Vector:
+        """The coefficients of the columns, on the user's scale."""
+        return self._params()[int(self._has_intercept()) :]
+
+    @property
+    def intercept_(self) -> Any:
+        return float(self._params()[0]) if self._has_intercept() else 0.0
+
+    @property
+    def n_seen_(self) -> int:
+        """How many rows were learned from."""
+        self._check_fitted()
+        return self._engine.n_seen
+
+    @property
+    def status_(self) -> str:
+        """`ok`, or the name of the reason why there is no inference yet."""
+        flag = self._failure()
+        return "ok" if flag is None else flag[0]
+
+    def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> Any:
+        """The predicted mean (or quantile) of every row."""
+        eta = self._eta(X, offset)
+        return self._engine.loss.mean(eta)
+
+    def inference(self, level: float = 0.95) -> RegressionResult:
+        """Standard errors, tests and intervals for rows in time order; raises if the rows do not allow any."""
+        self._check_fitted()
+        flag = self._failure()
+        if flag is not None:
+            name, text = flag
+            raise NotEnoughData(text) if name == "too-few-rows" else NotIdentified(text, name)
+        names = self._names()
+        core, basis = self._engine.outcome(names)
+        return RegressionResult(
+            core, names, hasattr(self, "feature_names_in_"), self.family, self._engine.loss, self._has_intercept(),
+            replace(basis, extra=dict(self._stream_facts)), level,
+        )  # fmt: skip
+
+    def report(self, level: float = 0.95) -> dict[str, Any]:
+        """What is known, for JSON: with standard errors, or with a status that says why there are none."""
+        flag = self._failure()
+        if flag is None:
+            return self.inference(level).to_dict()
+        unknown = dict.fromkeys(("std_err", "t", "p", "ci_lower", "ci_upper"))
+        pairs = zip(self._names(), self._params(), strict=True)
+        return {
+            "n": self.n_seen_,
+            "family": self.family,
+            "method": self.method,
+            "level": level,
+            "status": flag[0],
+            "coefficients": [{"name": name, "coef": float(value), **unknown} for name, value in pairs],
+            "diagnostics": {"engine": self._engine.name, **self._stream_facts, "warnings": [flag[1]]},
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, atomically and without pickle; `load` gives it back, bit for bit."""
+        from halfwidth.streams import write_checkpoint
+
+        write_checkpoint(path, self.to_state())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The model that `save` wrote; it goes on learning where it stood."""
+        from halfwidth.streams import read_checkpoint
+
+        return cls.from_state(read_checkpoint(path))
+
+    def to_state(self) -> dict[str, Any]:
+        self._check_fitted()
+        state: dict[str, Any] = {
+            "kind": "model",
+            "version": STATE_VERSION,
+            "class": type(self).__name__,
+            "params": self.get_params(),
+            "n_features": int(self.n_features_in_),
+            "feature_names": [str(name) for name in self.feature_names_in_] if self._named() else None,
+            "second_pass": self._second_pass,
+            "stream_facts": self._stream_facts,
+            "engine": self._engine.to_state(),
+        }
+        return state
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        if state.get("kind") != "model" or state.get("version") != STATE_VERSION or state["class"] != cls.__name__:
+            found = (state.get("kind"), state.get("version"), state.get("class"))
+            raise InputError.of("state", f"be of a {cls.__name__}, version {STATE_VERSION}", found)
+        model = cls(**state["params"])
+        model.n_features_in_ = state["n_features"]
+        if state["feature_names"] is not None:
+            model.feature_names_in_ = np.array(state["feature_names"], dtype=object)
+        model._second_pass, model._stream_facts = state["second_pass"], state["stream_facts"]
+        model._engine = engine_from_state(state["engine"])
+        return model
+
+    def _eta(self, X: Any, offset: ArrayLike | None) -> Vector:
+        self._check_fitted()
+        rows = validate_data(self, X, reset=False, dtype=np.float64)
+        params = self._params()
+        k = int(self._has_intercept())
+        eta = rows @ params[k:] + (params[0] if k else 0.0)
+        return np.asarray(eta if offset is None else eta + np.asarray(offset, dtype=np.float64))
+
+    def _params(self) -> Vector:
+        self._check_fitted()
+        return self._engine.params()
+
+    def _failure(self) -> tuple[str, str] | None:
+        self._check_fitted()
+        return self._engine.failure(self._names())
+
+    def _has_intercept(self) -> bool:
+        self._check_fitted()
+        return self._engine.intercept
+
+    def _named(self) -> bool:
+        return hasattr(self, "feature_names_in_")
+
+    def _names(self) -> tuple[str, ...]:
+        columns = self.feature_names_in_ if self._named() else [f"x{j}" for j in range(self.n_features_in_)]
+        return (*([INTERCEPT] if self._has_intercept() else []), *(str(name) for name in columns))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_engine")
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"this {type(self).__name__} has seen no rows yet; call fit or partial_fit first")

@@ -1,0 +1,91 @@
+"""The model for two classes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from halfwidth.errors import InputError
+from halfwidth.models.base import StreamModel, Vector
+from halfwidth.problems.losses import Logistic
+
+from sklearn.base import ClassifierMixin  # isort: skip  (models.base says what is missing)
+from sklearn.utils.multiclass import check_classification_targets  # isort: skip
+
+
+class LogisticRegression(ClassifierMixin, StreamModel):  # type: ignore[misc]
+    """Logistic regression in one pass, without a penalty unless `ridge` says so.
+
+    The second of the two sorted labels is the class whose log odds are linear. `partial_fit` takes the labels from its
+    first chunk; pass `classes=` if that chunk may hold only one of them.
+    """
+
+    family: ClassVar[str] = "logistic"
+    _y_numeric: ClassVar[bool] = False
+
+    @property
+    def coef_(self) -> Vector:
+        """The coefficients as one row, as scikit-learn has them."""
+        return super().coef_[None]
+
+    @property
+    def intercept_(self) -> Any:
+        return np.atleast_1d(super().intercept_)
+
+    def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> Vector:
+        """The log odds of the second class."""
+        return self._eta(X, offset)
+
+    def predict_proba(self, X: ArrayLike, offset: ArrayLike | None = None) -> Vector:
+        """Probabilities of the two classes, in the order of `classes_`."""
+        p = Logistic().mean(self._eta(X, offset))
+        return np.column_stack([1.0 - p, p])
+
+    def predict_log_proba(self, X: ArrayLike, offset: ArrayLike | None = None) -> Vector:
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X, offset))
+
+    def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> Any:
+        """The more probable class."""
+        second = self._eta(X, offset) > 0.0
+        return self.classes_[second.astype(np.intp)]
+
+    def to_state(self) -> dict[str, Any]:
+        return super().to_state() | {"classes": np.array(self.classes_.tolist())}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        model = super().from_state(state)
+        model.classes_ = state["classes"]
+        return model
+
+    def _encode(self, y: Any, classes: ArrayLike | None, fresh: bool) -> Vector:
+        check_classification_targets(y)
+        if fresh:
+            self.classes_ = _two_classes(np.unique(y if classes is None else classes))
+        known = np.isin(y, self.classes_)
+        if not known.all():
+            found = np.asarray(y)[~known][0]
+            raise InputError.of("y", f"hold the classes {self.classes_.tolist()} only", found)
+        return np.asarray(y == self.classes_[1], dtype=np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def _two_classes(seen: Any) -> Any:
+    if len(seen) == 2:
+        return seen
+    if len(seen) > 2:
+        raise InputError(
+            f"Only binary classification is supported. The type of the target is multiclass: y must hold 2 classes; "
+            f"got {len(seen)}"
+        )
+    raise InputError(
+        f"y must hold two classes; got only one class, {seen.tolist()}. Pass classes=[...] to partial_fit if the other "
+        "comes later"
+    )

@@ -1,0 +1,41 @@
+"""From the name of a family, or a stored state, to its model."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from halfwidth.errors import BrokenCheckpoint, UnknownName
+from halfwidth.models.base import StreamModel
+from halfwidth.models.classifier import LogisticRegression
+from halfwidth.models.regressors import HuberRegressor, LinearRegression, PoissonRegressor, QuantileRegressor
+from halfwidth.problems.losses import ALIASES
+
+MODELS: dict[str, type[StreamModel]] = {
+    model.family: model
+    for model in (LinearRegression, LogisticRegression, PoissonRegressor, QuantileRegressor, HuberRegressor)
+}
+
+
+def model_class(family: str) -> type[StreamModel]:
+    """The model of a family; `gaussian` and `binomial` are understood."""
+    name = ALIASES.get(family, family)
+    if name not in MODELS:
+        raise UnknownName.among("family", str(family), [*MODELS, *ALIASES])
+    return MODELS[name]
+
+
+def model_from_state(state: dict[str, Any]) -> StreamModel:
+    """The model that `to_state` described, whichever it is."""
+    for model in MODELS.values():
+        if state.get("kind") == "model" and state.get("class") == model.__name__:
+            return model.from_state(state)
+    raise BrokenCheckpoint(f"no model is stored here; got {state.get('kind')!r}, {state.get('class')!r}")
+
+
+def load(path: str | os.PathLike[str]) -> StreamModel:
+    """The model in a file that `model.save` or a checkpoint of `fit` wrote."""
+    from halfwidth.streams import read_checkpoint
+
+    state = read_checkpoint(path)
+    return model_from_state(state["model"] if state.get("kind") == "fit" else state)
