@@ -37,10 +37,16 @@ class Diagnostics:
         return replace(self, flags=self.flags + flags, **facts)
 
 
-def batch_diagnostics(effective_blocks: float, correlation_time: float, longest_block: int, n: int) -> Diagnostics:
-    """Judge a batch-means run by its effective blocks and by the correlation time of the iterates."""
+def batch_diagnostics(
+    effective_blocks: float,
+    correlation_time: float,
+    longest_block: int,
+    n: int,
+    times_per_block: float = BLOCKS_PER_CORRELATION_TIME,
+) -> Diagnostics:
+    """Judge a batch-means run by its effective blocks and by the correlation times that its longest block holds."""
     flags = []
-    if BLOCKS_PER_CORRELATION_TIME * correlation_time > longest_block:
+    if times_per_block * correlation_time > longest_block:
         flags.append(
             (
                 "short-run",

@@ -20,6 +20,36 @@ Critical = Literal["calibrated", "normal"]
 State = dict[str, Any]
 
 
+def check_array(state: State, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """A copy of an array of a state, which must have the shape that its watcher expects."""
+    value = np.array(state.get(name), dtype=np.float64)
+    if value.shape != shape:
+        raise InputError.of(f"state[{name!r}]", f"have shape {shape}", value.shape)
+    return value
+
+
+def nested(name: str, state: State) -> State:
+    """A watcher's state as part of another's, which stays flat."""
+    return {f"{name}.{key}": value for key, value in state.items()}
+
+
+def unnested(name: str, state: State) -> State:
+    """The part that `nested` put there."""
+    start = f"{name}."
+    return {key.removeprefix(start): value for key, value in state.items() if key.startswith(start)}
+
+
+def restored(state: State) -> Watcher:
+    """The watcher of any kind that `to_state` described."""
+    families = [Watcher]
+    while families:
+        family = families.pop()
+        if getattr(family, "kind", None) == state.get("kind"):
+            return family.from_state(state)
+        families += family.__subclasses__()
+    raise InputError.of("state", "be of a known kind of watcher", state.get("kind"))
+
+
 class Watcher(ABC):
     """Watches iterates of a fixed dimension and says how far their average may be from the truth."""
 

@@ -44,7 +44,7 @@ _SAMPLED_EVERY = 16
 
 
 @kernel
-def _extend_sums(thetas, reference, block_sum, block_sums):  # type: ignore[no-untyped-def]
+def extend_sums(thetas, reference, block_sum, block_sums):  # type: ignore[no-untyped-def]
     """Extend the current block by every row of thetas; block_sums[i] is the block's sum after row i."""
     rows, size = thetas.shape
     for j in range(size):
@@ -142,7 +142,7 @@ class OverlappingBatchMeans(Watcher):
     def _extend_block(self, thetas: NDArray[np.float64]) -> None:
         rows = len(thetas)
         block_sums = self._buffer[:rows]
-        _extend_sums(thetas, self._reference, self._block_sum, block_sums)
+        extend_sums(thetas, self._reference, self._block_sum, block_sums)
         self._scatter.add(block_sums)
         self._total += block_sums[-1] - self._block_sum
         self._block_sum[:] = block_sums[-1]
