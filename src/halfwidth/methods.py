@@ -26,7 +26,18 @@ from halfwidth.learners import (
 from halfwidth.learners.base import Seed
 from halfwidth.problems import Problem
 from halfwidth.schedules import PowerStep
-from halfwidth.watchers import OverlappingBatchMeans, Watcher
+from halfwidth.watchers import (
+    ConfidenceSequence,
+    EqualBatchMeans,
+    Extrapolated,
+    FixedBatchMeans,
+    FlatTopBatchMeans,
+    FunctionalScaling,
+    OverlappingBatchMeans,
+    RandomScaling,
+    SpectralVariance,
+    Watcher,
+)
 from halfwidth.watchers.base import Critical
 
 Data = Literal["iid", "markov", "state-dependent"]
@@ -39,10 +50,16 @@ class Setting:
     learner: str = "capped"
     eta: float = 0.5
     exponent: float = 0.505
+    burn_in: float = 0.0
+    """The share of a run's rows that watchers do not see."""
+    watched_rows: int | None = None
+    """How many rows watchers will see, for the few methods that must be told; None where nobody knows."""
 
     def __post_init__(self) -> None:
         if self.learner not in LEARNERS:
             raise UnknownName.among("learner", self.learner, LEARNERS)
+        if not 0.0 <= self.burn_in < 1.0:
+            raise InputError.of("burn_in", "lie between 0 and 1", self.burn_in)
         self.step()
 
     def step(self) -> PowerStep:
@@ -70,6 +87,8 @@ class Method:
     learn: Callable[[Problem, Setting, Seed], Learner] | None = None
     """From a problem, the setting and a seed to a learner whose `result()` is this method's."""
     critical: Critical = "calibrated"
+    burns: bool = True
+    """Whether the setting's burn-in applies; not to a method that reads the steps from the first row on."""
 
     def __post_init__(self) -> None:
         if (self.watch is None) == (self.learn is None):
@@ -78,6 +97,42 @@ class Method:
 
 def _overlapping(dim: int, setting: Setting) -> Watcher:
     return OverlappingBatchMeans(dim, step_exponent=setting.exponent)
+
+
+def _equal(dim: int, setting: Setting) -> Watcher:
+    return EqualBatchMeans(dim, step_exponent=setting.exponent)
+
+
+def _lugsail(dim: int, setting: Setting) -> Watcher:
+    return EqualBatchMeans(dim, step_exponent=setting.exponent, lugsail=True, batch_constant=0.5)
+
+
+def _fixed(dim: int, setting: Setting) -> Watcher:
+    return FixedBatchMeans(dim)
+
+
+def _flat_top(dim: int, setting: Setting) -> Watcher:
+    return FlatTopBatchMeans(dim, step_exponent=setting.exponent)
+
+
+def _spectral(dim: int, setting: Setting) -> Watcher:
+    return SpectralVariance(dim, step_exponent=setting.exponent)
+
+
+def _random_scaling(dim: int, setting: Setting) -> Watcher:
+    return RandomScaling(dim)
+
+
+def _functional(power: int) -> Callable[[int, Setting], Watcher]:
+    return lambda dim, setting: FunctionalScaling(dim, power=power)
+
+
+def _sequence(dim: int, setting: Setting) -> Watcher:
+    return ConfidenceSequence(SpectralVariance(dim, step_exponent=setting.exponent))
+
+
+def _extrapolated(dim: int, setting: Setting) -> Watcher:
+    return Extrapolated(dim, step=setting.step())
 
 
 def _learning(kind: Callable[..., Learner], **options: Any) -> Callable[[Problem, Setting, Seed], Learner]:
@@ -117,6 +172,109 @@ _ROWS = (
         citation="Roy and Balasubramanian (2023)",
         watch=_overlapping,
         critical="normal",
+    ),
+    Method(
+        "batch-means",
+        "equal batches that merge as the stream grows, with t",
+        law="t, batches - 1 degrees of freedom",
+        data="state-dependent",
+        cost="O(d)",
+        memory="O(256 d)",
+        pools="independent runs",
+        citation="Singh, Shukla and Vats (2023)",
+        watch=_equal,
+    ),
+    Method(
+        "lugsail",
+        "equal batches of two lengths, 2 S_b - S_b/2, so that the batches' own bias cancels",
+        law="t, degrees of freedom by two moments",
+        data="state-dependent",
+        cost="O(d)",
+        memory="O(256 d)",
+        pools="independent runs",
+        citation="Singh, Shukla and Vats (2023); Vats and Flegal (2022)",
+        watch=_lugsail,
+    ),
+    Method(
+        "fixed-batches",
+        "ten equal batches and t with nine degrees of freedom, whatever n",
+        law="t, 9 degrees of freedom",
+        data="state-dependent",
+        cost="O(d)",
+        memory="O(256 d)",
+        pools="independent runs",
+        citation="Schmeiser (1982); Ibragimov and Mueller (2010)",
+        watch=_fixed,
+    ),
+    Method(
+        "flat-top",
+        "overlapping windows of two lengths, whose difference has no bias of order 1/b",
+        law="t, degrees of freedom by two moments",
+        data="state-dependent",
+        cost="O(d)",
+        memory="O(256 d)",
+        pools="independent runs",
+        citation="Politis and Romano (1995); over batches: halfwidth",
+        watch=_flat_top,
+    ),
+    Method(
+        "spectral",
+        "Bartlett spectral variance over batch sums",
+        law="t, degrees of freedom by two moments",
+        data="state-dependent",
+        cost="O(d)",
+        memory="O(256 d)",
+        pools="independent runs",
+        citation="Newey and West (1987); Damerdji (1994)",
+        watch=_spectral,
+    ),
+    Method(
+        "random-scaling",
+        "the average over a quadratic functional of its own path: nothing to tune",
+        law="Z / sqrt(integral of a squared Brownian bridge)",
+        data="state-dependent",
+        cost="O(d^2)",
+        memory="O(d^2)",
+        pools="independent runs",
+        citation="Lee, Liao, Seo and Shin (2022)",
+        watch=_random_scaling,
+    ),
+    *(
+        Method(
+            f"functional-{power}",
+            f"the average over the L{power} norm of its own path",
+            law="Z / norm of a Brownian bridge, tabulated",
+            data="state-dependent",
+            cost="O(d)",
+            memory="O(256 d)",
+            pools="no",
+            citation="Li, Liang and Zhang (2023)",
+            watch=_functional(power),
+        )
+        for power in (1, 4, 6)
+    ),
+    Method(
+        "confidence-sequence",
+        "valid at all rows at once, over the spectral variance; tightest at row 10,000",
+        law="normal mixture boundary",
+        data="state-dependent",
+        cost="O(d)",
+        memory="O(256 d)",
+        pools="no",
+        citation="Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021)",
+        watch=_sequence,
+    ),
+    Method(
+        "extrapolated",
+        "eight batch means regressed on their mean steps; the intercept at step zero",
+        law="t, 6 degrees of freedom",
+        data="state-dependent",
+        cost="O(d)",
+        memory="O(256 d)",
+        pools="no",
+        citation="halfwidth; expansion: Dieuleveut, Durmus and Bach (2020)",
+        watch=_extrapolated,
+        burns=False,
     ),
     Method(
         "bootstrap",
