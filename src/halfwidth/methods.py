@@ -7,7 +7,7 @@ A method either watches the trajectory of whatever learner the study sets (`watc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from halfwidth.errors import InputError, UnknownName
@@ -135,13 +135,23 @@ def _extrapolated(dim: int, setting: Setting) -> Watcher:
     return Extrapolated(dim, step=setting.step())
 
 
-def _learning(kind: Callable[..., Learner], **options: Any) -> Callable[[Problem, Setting, Seed], Learner]:
+class _Learning:
     """A learner of its own at the setting's steps; such learners cap them wherever the problem bounds its curvature."""
 
-    def learn(problem: Problem, setting: Setting, seed: Seed) -> Learner:
-        return kind(problem, step=setting.step(), seed=seed, **options)
+    def __init__(self, kind: Callable[..., Learner], **options: Any) -> None:
+        self.kind, self.options = kind, options
 
-    return learn
+    def __call__(self, problem: Problem, setting: Setting, seed: Seed) -> Learner:
+        return self.kind(problem, step=setting.step(), seed=seed, **self.options)
+
+    def changed(self, text: str) -> _Learning:
+        """The same with other values of its whole-number options, given like `copies=200`."""
+        changes = dict(part.partition("=")[::2] for part in text.split(","))
+        known = [key for key, value in self.options.items() if isinstance(value, int)]
+        for key, value in changes.items():
+            if key not in known or not value.isdecimal():
+                raise InputError.of("a method's options", f"be whole numbers for {', '.join(known) or 'nothing'}", text)
+        return _Learning(self.kind, **self.options | {key: int(value) for key, value in changes.items()})
 
 
 def _richardson(problem: Problem, setting: Setting, seed: Seed) -> Learner:
@@ -285,7 +295,7 @@ _ROWS = (
         memory="O(B d)",
         pools="nothing",
         citation="Fang, Xu and Yang (2018)",
-        learn=_learning(MultiplierBootstrap, copies=100),
+        learn=_Learning(MultiplierBootstrap, copies=100),
     ),
     Method(
         "bootstrap-block",
@@ -296,7 +306,7 @@ _ROWS = (
         memory="O(B d)",
         pools="nothing",
         citation="Fang, Xu and Yang (2018); blocks: halfwidth",
-        learn=_learning(MultiplierBootstrap, copies=100, block=50),
+        learn=_Learning(MultiplierBootstrap, copies=100, block=50),
     ),
     Method(
         "bootstrap-minibatch",
@@ -307,7 +317,7 @@ _ROWS = (
         memory="O(B d)",
         pools="nothing",
         citation="Liu, Chen and Shang (2023)",
-        learn=_learning(MiniBatchBootstrap, copies=100, batch=25),
+        learn=_Learning(MiniBatchBootstrap, copies=100, batch=25),
     ),
     Method(
         "bootstrap-cheap",
@@ -318,7 +328,7 @@ _ROWS = (
         memory="O(B d)",
         pools="nothing",
         citation="Lam and Wang (2023)",
-        learn=_learning(MultiplierBootstrap, copies=5, rule="cheap"),
+        learn=_Learning(MultiplierBootstrap, copies=5, rule="cheap"),
     ),
     Method(
         "plug-in",
@@ -329,7 +339,7 @@ _ROWS = (
         memory="O(d^2)",
         pools="nothing",
         citation="Chen, Lee, Tong and Zhang (2020)",
-        learn=_learning(PlugIn),
+        learn=_Learning(PlugIn),
     ),
     Method(
         "plug-in-longrun",
@@ -340,7 +350,7 @@ _ROWS = (
         memory="O(d^2)",
         pools="nothing",
         citation="Chen, Lee, Tong and Zhang (2020); long-run covariance: halfwidth",
-        learn=_learning(PlugIn, long_run=True),
+        learn=_Learning(PlugIn, long_run=True),
     ),
     Method(
         "higrad",
@@ -351,7 +361,7 @@ _ROWS = (
         memory="O(d)",
         pools="nothing",
         citation="Su and Zhu (2023)",
-        learn=_learning(HiGrad),
+        learn=_Learning(HiGrad),
     ),
     Method(
         "parallel-runs",
@@ -362,7 +372,7 @@ _ROWS = (
         memory="O(d)",
         pools="nothing",
         citation="Zhu, Lou, Wei and Wu (2024)",
-        learn=_learning(ParallelRuns),
+        learn=_Learning(ParallelRuns),
     ),
     Method(
         "hull",
@@ -373,7 +383,7 @@ _ROWS = (
         memory="O(d)",
         pools="nothing",
         citation="Kuchibhotla, Balakrishnan and Wasserman (2024)",
-        learn=_learning(HullOfRuns),
+        learn=_Learning(HullOfRuns),
     ),
     Method(
         "richardson-romberg",
@@ -395,7 +405,7 @@ _ROWS = (
         memory="O(d^2)",
         pools="nothing",
         citation="Ni and Huo (2026)",
-        learn=_learning(TrajectoryRegression),
+        learn=_Learning(TrajectoryRegression),
     ),
 )
 
@@ -403,10 +413,16 @@ METHODS: dict[str, Method] = {row.name: row for row in _ROWS}
 
 
 def method(name: str) -> Method:
-    """The row of that name."""
-    if name not in METHODS:
-        raise UnknownName.among("method", name, METHODS)
-    return METHODS[name]
+    """The row of that name; `bootstrap:copies=200` is the row `bootstrap` with an option changed."""
+    base, colon, options = name.partition(":")
+    if base not in METHODS:
+        raise UnknownName.among("method", base, METHODS)
+    row = METHODS[base]
+    if not colon:
+        return row
+    if not isinstance(row.learn, _Learning):
+        raise InputError.of("method", "have options to change; this one has none", name)
+    return replace(row, name=name, learn=row.learn.changed(options))
 
 
 def methods(names: Iterable[str]) -> tuple[Method, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.problems.autoregressive import ar_logistic, ar_poisson
 from halfwidth.problems.base import Problem, Truth
+from halfwidth.problems.credit import strategic_credit
 from halfwidth.problems.game import swap_game
 from halfwidth.problems.linear import ar_linear, iid_linear, seed_linear
 from halfwidth.problems.logistic import seed_logistic
@@ -27,6 +28,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "performative-mean": performative_mean,
     "swap-game": swap_game,
     "strategic-logistic": strategic_logistic,
+    "strategic-credit": strategic_credit,
 }
 
 
