@@ -1,0 +1,52 @@
+"""Every example in the README and the docstrings runs."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import halfwidth
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ROOMS = ("schedules", "inference", "watchers", "problems", "learners", "checks", "errors", "compiled")
+
+
+def python_blocks(page):
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def modules():
+    names = [module.name for module in pkgutil.walk_packages(halfwidth.__path__, "halfwidth.")]
+    return sorted(name for name in names if name.split(".")[1] in ROOMS)
+
+
+@pytest.mark.parametrize("name", modules())
+def test_docstring_examples_run(name):
+    module = importlib.import_module(name)
+    assert doctest.testmod(module).failed == 0
+
+
+def test_there_are_docstring_examples():
+    """The negative control: an empty search would pass the test above."""
+    finder = doctest.DocTestFinder()
+    rooms = [importlib.import_module(name) for name in modules()]
+    assert sum(len(test.examples) for room in rooms for test in finder.find(room)) >= 8
+
+
+def test_the_readme_has_python_examples():
+    assert python_blocks(ROOT / "README.md")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    """The blocks of a page share their names, in order, as a reader would type them."""
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "example"}
+    blocks = python_blocks(page)
+    for number, block in enumerate(blocks, start=1):
+        exec(compile(block, f"{page.name}, block {number}", "exec"), names)
+    assert len(names) > 1 or not blocks
