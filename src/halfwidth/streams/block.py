@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -18,7 +19,7 @@ Array = NDArray[np.float64]
 def need(module: str) -> Any:
     """Import an optional module; a missing one names the extra that brings it."""
     try:
-        return import_module(module)
+        return sys.modules.get(module) or import_module(module)
     except ImportError as error:
         raise MissingExtra.named(module.partition(".")[0], "streams") from error
 

@@ -114,8 +114,13 @@ def is_numeric(parts: Iterable[Block], name: str, share: float = 0.5) -> bool:
     return right >= share * (right + wrong)
 
 
+def known_columns(parts: Sequence[Block]) -> list[str]:
+    """The columns of the source: those of its first block, or of all blocks where rows may lack some."""
+    counted = parts if parts[0].sparse else parts[:1]
+    return list(dict.fromkeys(name for part in counted for name in part.batch.schema.names))
+
+
 def default_features(parts: Sequence[Block], without: Iterable[str]) -> list[str]:
     """All named numeric columns but those `without`, in the order of the source."""
     left_out = {"", *without}
-    names = dict.fromkeys(name for part in parts for name in part.batch.schema.names)
-    return [name for name in names if name not in left_out and is_numeric(parts, name)]
+    return [name for name in known_columns(parts) if name not in left_out and is_numeric(parts, name)]

@@ -68,7 +68,7 @@ def flights_frame(path: str | os.PathLike[str] | None = None) -> Any:
     frame["distance"] = raw["distance"].astype(float)
     for origin in ("JFK", "LGA"):
         frame[f"origin_{origin}"] = (raw["origin"] == origin).astype(float)
-    frame["weekend"] = (day.dt.dayofweek >= 5).astype(float)
+    frame["weekend"] = (day.dt.day_of_week >= 5).astype(float)
     _harmonics(frame, "year", hours / _HOURS_PER_YEAR)
     _harmonics(frame, "day", clock / 24)
     frame["carrier"] = raw["carrier"].astype(str)

@@ -18,6 +18,7 @@ from halfwidth.streams.columns import (
     default_features,
     group_column,
     has_numeric_type,
+    known_columns,
     number_column,
     time_kind,
 )
@@ -54,7 +55,7 @@ class Plan:
     @classmethod
     def learn(cls, options: Options, parts: Sequence[Block], default_target: str | None) -> Plan:
         """Fix the plan on the first buffer."""
-        known = list(dict.fromkeys(name for part in parts for name in part.batch.schema.names))
+        known = known_columns(parts)
         parsed = None if options.formula is None else ParsedFormula(options.formula)
         name = _target_name(options, parsed, default_target, known)
         asked = [*(options.features or ()), *options.special]

@@ -83,10 +83,10 @@ class TableSource:
     """A table in memory, or a list of chunks: it can be read as often as one likes."""
 
     rereadable = True
-    default_target = "y"
 
     def __init__(self, tables: Sequence[Any], target: str | None, names: Sequence[str]) -> None:
         self._tables, self._target = tables, target
+        self.default_target = "y" if any(map(is_pair, tables)) else None
         self.files = tuple(names)
 
     def blocks(self, columns: Sequence[str] | None, skip: int = 0) -> Iterator[Block]:

@@ -16,6 +16,9 @@ from halfwidth.streams.block import Block, need
 from halfwidth.streams.faults import BROKEN_FILE, fault, missing_column
 
 _BLOCK_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 12
+# Beyond this a quote that never closes is taken to be a plain character.
+_LONGEST_ROW = 1 << 24
 
 
 def check_columns(file: str, known: Sequence[str], columns: Sequence[str] | None) -> list[str]:
@@ -28,35 +31,79 @@ def check_columns(file: str, known: Sequence[str], columns: Sequence[str] | None
     return list(dict.fromkeys(known)) if columns is None else list(columns)
 
 
-class _Rest(io.RawIOBase):
-    """A byte stream with some bytes put back in front."""
+class _Bytes:
+    """A byte stream whose failure waits: what was read before it comes out first, then `finish` raises it.
 
-    def __init__(self, front: bytes, stream: Any) -> None:
-        self._front, self._stream = front, stream
+    Small pieces, because a decompressor that fails keeps nothing of the piece it was asked for. Nothing reads ahead
+    on another thread, as Arrow's own CSV stream does: there a failure overtakes good rows, at random.
+    """
 
-    def readable(self) -> bool:
-        return True
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._failure: Exception | None = None
 
-    def read(self, size: int = -1) -> bytes:
-        if self._front:
-            size = len(self._front) if size < 0 else size
-            taken, self._front = self._front[:size], self._front[size:]
-            return taken
-        return bytes(self._stream.read(size if size >= 0 else _BLOCK_BYTES))
+    def read(self) -> bytes:
+        """About a block; empty at the end, or where the stream fails."""
+        pieces, size = [], 0
+        while size < _BLOCK_BYTES and self._failure is None:
+            try:
+                piece = bytes(self._stream.read(_PIECE_BYTES))
+            except (OSError, EOFError) as error:
+                self._failure = error
+                break
+            if not piece:
+                break
+            pieces.append(piece)
+            size += len(piece)
+        return b"".join(pieces)
+
+    @property
+    def failed(self) -> bool:
+        return self._failure is not None
+
+    def finish(self) -> None:
+        if self._failure is not None:
+            raise self._failure
 
 
-def _header(stream: Any, file: str) -> tuple[list[str], str, bytes]:
+def _last_row_end(text: bytes) -> int:
+    """The place after the last newline that is not inside quotes; 0 when there is none."""
+    end = text.rfind(b"\n")
+    while end >= 0 and len(text) < _LONGEST_ROW and text.count(b'"', 0, end) % 2:
+        end = text.rfind(b"\n", 0, end)
+    return end + 1
+
+
+def _whole_rows(stream: _Bytes, carried: bytes, quotes: bool) -> Iterator[bytes]:
+    """Blocks that end where rows end. A row cut off by a failure is dropped, then the failure is raised."""
+    while True:
+        more = stream.read()
+        carried += more
+        end = _last_row_end(carried) if quotes else carried.rfind(b"\n") + 1
+        if end:
+            yield carried[:end]
+            carried = carried[end:]
+        if not more:
+            break
+    if carried and not stream.failed:
+        yield carried
+    stream.finish()
+
+
+def _header(stream: _Bytes, file: str) -> tuple[list[str], str, bytes]:
     """The names in the first row, the delimiter, and the bytes read beyond that row."""
     head = b""
     while True:
-        more = bytes(stream.read(_BLOCK_BYTES))
+        more = stream.read()
         head += more
         end = head.find(b"\n")
         while end >= 0 and head.count(b'"', 0, end) % 2:  # a newline inside quotes
             end = head.find(b"\n", end + 1)
         if end >= 0 or not more:
             break
-    end = len(head) if end < 0 else end
+    if end < 0:
+        stream.finish()
+        end = len(head)
     line = head[:end].decode("utf-8-sig").strip("\r\n")
     if not line.strip():
         raise fault(file, None, None, BROKEN_FILE, "it has no header row")
@@ -66,13 +113,19 @@ def _header(stream: Any, file: str) -> tuple[list[str], str, bytes]:
 
 def read_csv(stream: Any, file: str, columns: Sequence[str] | None) -> Iterator[Block]:
     """The wanted columns as text, null where a cell is empty or says NA, NaN or null."""
-    pa, pc = need("pyarrow"), need("pyarrow.csv")
-    names, delimiter, front = _header(stream, file)
+    source = _Bytes(stream)
+    names, delimiter, front = _header(source, file)
     wanted = check_columns(file, names, columns)
-    if not front and not (front := bytes(stream.read(_BLOCK_BYTES))):
-        return
-    if not front.strip() and not (front := front + bytes(stream.read(_BLOCK_BYTES))).strip():
-        return
+    before = 0
+    for text in _whole_rows(source, front, quotes=True):
+        if text.strip():
+            block = _parse_csv(text, file, before, names, wanted, delimiter)
+            before += block.rows
+            yield block
+
+
+def _parse_csv(text: bytes, file: str, before: int, names: list[str], wanted: list[str], delimiter: str) -> Block:
+    pa, pc = need("pyarrow"), need("pyarrow.csv")
     broken: dict[int, str] = {}
 
     def note(row: Any) -> str:
@@ -80,52 +133,32 @@ def read_csv(stream: Any, file: str, columns: Sequence[str] | None) -> Iterator[
         return "skip"
 
     # One thread: only then does Arrow number the rows it cannot parse.
-    reader = pc.open_csv(
-        pa.PythonFile(_Rest(front, stream), mode="r"),
-        read_options=pc.ReadOptions(column_names=names, use_threads=False, block_size=_BLOCK_BYTES),
+    table = pc.read_csv(
+        io.BytesIO(text),
+        read_options=pc.ReadOptions(column_names=names, use_threads=False, block_size=len(text) + 1),
         parse_options=pc.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note),
         convert_options=pc.ConvertOptions(
             column_types=dict.fromkeys(wanted, pa.string()), include_columns=wanted, strings_can_be_null=True
         ),
     )
-    before = 0
-    for batch in reader:
-        block = _reinsert(batch, file, before, broken)
-        before += block.rows
-        yield block
-    if broken:
-        empty = pa.RecordBatch.from_arrays([pa.nulls(0, pa.string()) for _ in wanted], names=wanted)
-        yield _reinsert(empty, file, before, broken, all_of_them=True)
-
-
-def _reinsert(batch: Any, file: str, before: int, broken: dict[int, str], all_of_them: bool = False) -> Block:
-    """The block with a null row in the place of each broken row; used entries leave `broken`."""
-    end, inside = before + batch.num_rows, {}
-    for row in sorted(broken):
-        if row < end or all_of_them:
-            inside[row - before] = broken.pop(row)
-            end += 1
-    if not inside:
+    batch = _batch(table, wanted)
+    if not broken:
         return Block(batch, file, before)
     good = iter(range(batch.num_rows))
-    places = [None if row in inside else next(good) for row in range(end - before)]
-    return Block(batch.take(need("pyarrow").array(places, "int64")), file, before, inside)
+    places = [None if row in broken else next(good) for row in range(batch.num_rows + len(broken))]
+    return Block(batch.take(pa.array(places, pa.int64())), file, before, broken)
 
 
 def read_ndjson(stream: Any, file: str, columns: Sequence[str] | None) -> Iterator[Block]:
     """One block for each megabyte of lines; a key that a row lacks is null."""
-    before, carried = 0, b""
+    before = 0
     types: dict[str, Any] = {}
     wanted = None if columns is None else list(columns)
-    while True:
-        more = bytes(stream.read(_BLOCK_BYTES))
-        lines, newline, carried = (carried + more).rpartition(b"\n") if more else (carried, b"", b"")
+    for lines in _whole_rows(_Bytes(stream), b"", quotes=False):
         if lines.strip():
-            batch, broken = _parse_lines(lines + newline, wanted, types)
+            batch, broken = _parse_lines(lines, wanted, types)
             yield Block(batch, file, before, broken, sparse=True)
             before += batch.num_rows
-        if not more:
-            return
 
 
 def _parse_lines(lines: bytes, wanted: list[str] | None, types: dict[str, Any]) -> tuple[Any, dict[int, str]]:
