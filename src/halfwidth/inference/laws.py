@@ -127,7 +127,7 @@ class BrownianLaw(LimitLaw):
             return self.quantile(level) ** 2
         if check_level(level) > 1.0 - 20.0 / JOINT_DRAWS:
             raise InputError.of("level", f"be at most {1.0 - 20.0 / JOINT_DRAWS} for joint statements", level)
-        return _invert_tail(lambda x: self.joint_tail(x, q), level)
+        return _cached_joint_quantile(self, level, q)
 
     def joint_tail(self, x: float, q: int) -> float:
         self._check_dimensions(q)
@@ -184,6 +184,11 @@ def _invert_tail(tail: Callable[[float], float], level: float) -> float:
 @lru_cache(maxsize=512)
 def _cached_quantile(law: BrownianLaw, level: float) -> float:
     return _invert_tail(lambda x: float(law.two_sided_tail(x)), level)
+
+
+@lru_cache(maxsize=64)
+def _cached_joint_quantile(law: BrownianLaw, level: float, q: int) -> float:
+    return _invert_tail(lambda x: law.joint_tail(x, q), level)
 
 
 @lru_cache(maxsize=16)
