@@ -1,10 +1,10 @@
 """The agents of the credit example, prepared from the GiveMeSomeCredit table.
 
 The paper removes outliers and draws 9,000 borrowers, and says no more. Here: rows with a missing value go; so do rows
-with the codes 96 and 98 in a past-due count (they stand for "not known"); so do rows above the quantile `OUTLIER` of the
-rows left so far in any feature (a rule in standard deviations would let the worst pass: they make the deviation). Of the
-rest `agents` are drawn by the seed, and each feature is standardised over them. The label is 1 for a serious
-delinquency within two years.
+with the codes 96 and 98 in a past-due count (they stand for "not known"); so do rows above the quantile `OUTLIER` in
+any feature (a rule in standard deviations would let the worst pass: they make the deviation). Of the rest `agents` are
+drawn by the seed, and each feature is standardised over them. The label is 1 for a serious delinquency within two
+years.
 """
 
 from __future__ import annotations

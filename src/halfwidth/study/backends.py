@@ -1,0 +1,93 @@
+"""Where the replicates of a study run: the cores of this machine, or a Dask cluster.
+
+A backend maps a function over tasks and yields the results in the order of the tasks, as they come. A replicate's
+numbers depend on the specification and its index only, so every backend gives the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+from halfwidth.errors import HalfwidthError, InputError, MissingExtra
+
+
+class Backend(Protocol):
+    """Something that runs tasks elsewhere."""
+
+    def map(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """`function(*task)` for every task, in order."""
+        ...
+
+    def close(self) -> None:
+        """Give back what was taken."""
+        ...
+
+
+class LocalBackend:
+    """Processes on this machine; -1 takes all cores, 1 stays in this process."""
+
+    def __init__(self, jobs: int = -1) -> None:
+        self.jobs = check_jobs(jobs)
+
+    def map(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        from joblib import Parallel, delayed
+
+        results: Iterator[Any] = Parallel(n_jobs=self.jobs, return_as="generator")(
+            delayed(function)(*task) for task in tasks
+        )
+        return results
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class DaskBackend:
+    """The workers of a Dask cluster: that of the scheduler's address, or one started here for the purpose."""
+
+    def __init__(self, scheduler: str | None = None, jobs: int = -1) -> None:
+        check_jobs(jobs)
+        try:
+            from distributed import Client, LocalCluster
+        except ImportError:
+            raise MissingExtra.named("dask[distributed]", "dask") from None
+        self._cluster = None
+        if scheduler is None:
+            workers = None if jobs == -1 else jobs
+            self._cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+        try:
+            self._client = Client(scheduler if self._cluster is None else self._cluster)
+        except (OSError, ValueError) as error:
+            raise HalfwidthError(
+                f"no Dask scheduler answers at {scheduler!r} ({error}); start one, or leave it out"
+            ) from None
+
+    def map(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        futures = [self._client.submit(function, *task, pure=False) for task in tasks]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            self._client.cancel(futures)
+
+    def close(self) -> None:
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+
+def check_jobs(jobs: int) -> int:
+    if jobs == 0 or jobs < -1:
+        raise InputError.of("jobs", "be -1 or at least 1", jobs)
+    return jobs
+
+
+def make_backend(name: str, *, jobs: int = -1, scheduler: str | None = None) -> Backend:
+    """The backend of that name: `local` or `dask`."""
+    if name not in ("local", "dask"):
+        raise InputError.of("backend", "be 'local' or 'dask'", name)
+    if name == "dask":
+        return DaskBackend(scheduler, jobs)
+    if scheduler is not None:
+        raise InputError.of("scheduler", "be given with backend 'dask' only", scheduler)
+    return LocalBackend(jobs)
