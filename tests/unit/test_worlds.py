@@ -249,14 +249,14 @@ def test_bad_settings_are_named(name, settings, message):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", WORLDS)
-def test_averages_of_long_runs_scatter_as_sigma_says(name):
-    """Null: n v'Sigma v is the variance of v'theta_bar; 300 runs, band of five standard errors plus 5% for finite n."""
-    world, n, runs = problem(name), 100_000, 300
+@pytest.mark.parametrize(("name", "eta"), zip(WORLDS, (3.0, 0.5, 3.0, 3.0), strict=True))
+def test_averages_of_long_runs_scatter_as_sigma_says(name, eta):
+    """Null: n v'Sigma v is the variance of v'theta_bar; band of four standard errors, and 5% for finite n."""
+    world, n, runs = problem(name), 100_000, 200
     averages = np.array(
-        [LEARNERS["capped"](world, step=PowerStep(3.0, 0.67), seed=seed).run(n).theta_bar for seed in range(runs)]
+        [LEARNERS["capped"](world, step=PowerStep(eta, 0.67), seed=seed).run(n).theta_bar for seed in range(runs)]
     )
     for v in np.vstack([np.eye(world.dim), np.ones(world.dim)]):
         ratio = n * np.var(averages @ v, ddof=1) / (v @ world.sigma @ v)
-        assert abs(ratio - 1.0) < 0.05 + 5 * np.sqrt(2 / runs)
+        assert abs(ratio - 1.0) < 0.05 + 4 * np.sqrt(2 / runs)
         assert abs(np.mean(averages @ v) - v @ world.theta_star) < 0.6 * np.sqrt(v @ world.sigma @ v / n)

@@ -7,6 +7,7 @@ numbers depend on the specification and its index only, so every backend gives t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import Any, Protocol
 
 from halfwidth.errors import HalfwidthError, InputError, MissingExtra
@@ -48,15 +49,15 @@ class DaskBackend:
     def __init__(self, scheduler: str | None = None, jobs: int = -1) -> None:
         check_jobs(jobs)
         try:
-            from distributed import Client, LocalCluster
+            distributed: Any = import_module("distributed")
         except ImportError:
             raise MissingExtra.named("dask[distributed]", "dask") from None
         self._cluster = None
         if scheduler is None:
             workers = None if jobs == -1 else jobs
-            self._cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+            self._cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
         try:
-            self._client = Client(scheduler if self._cluster is None else self._cluster)
+            self._client = distributed.Client(scheduler if self._cluster is None else self._cluster)
         except (OSError, ValueError) as error:
             raise HalfwidthError(
                 f"no Dask scheduler answers at {scheduler!r} ({error}); start one, or leave it out"

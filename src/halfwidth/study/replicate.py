@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.errors import Diverged
+from halfwidth.errors import Diverged, InputError
 from halfwidth.inference import Result
 from halfwidth.methods import Method
 from halfwidth.problems import Problem
@@ -19,29 +19,39 @@ from halfwidth.watchers import Watcher
 Vector = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Notes:
-    """What one replicate notes for one method, by checkpoint; nan from a divergence on."""
+    """What one replicate notes for one method, by checkpoint; nan from a divergence on, and where it refused."""
 
     estimate: Vector  # (checkpoints, directions)
     half_width: Vector  # (checkpoints, directions)
     coordinates_covered: Vector
     sigma_error: Vector
     truncations: Vector
+    reference_error: Vector
+    refused: Vector
+    reason: str = ""
 
     @classmethod
     def blank(cls, checkpoints: int, directions: int) -> Notes:
-        wide, narrow = (checkpoints, directions), (checkpoints,)
-        return cls(*(np.full(shape, np.nan) for shape in (wide, wide, narrow, narrow, narrow)))
+        wide = np.full((checkpoints, directions), np.nan)
+        narrow = np.full(checkpoints, np.nan)
+        return cls(wide, wide.copy(), narrow, narrow.copy(), narrow.copy(), narrow.copy(), np.zeros(checkpoints))
 
-    def take(self, at: int, result: Result, problem: Problem, directions: Vector, level: float) -> None:
-        interval = result.interval(directions, level)
+    def take(self, at: int, result: Result, problem: Problem, spec: Spec) -> None:
+        interval = result.interval(spec.directions(problem.dim), spec.level)
         self.estimate[at] = interval.estimate
         self.half_width[at] = interval.half_width
-        self.coordinates_covered[at] = np.mean(result.interval(level=level).covers(problem.theta_star))
+        self.coordinates_covered[at] = np.mean(result.interval(level=spec.level).covers(problem.theta_star))
         if result.covariance.ndim == 2:
             self.sigma_error[at] = np.linalg.norm(result.covariance - problem.sigma, 2)
+            if spec.reference:
+                self.reference_error[at] = np.linalg.norm(result.covariance - np.array(spec.reference), 2)
         self.truncations[at] = result.diagnostics.truncations or 0
+
+    def refuse(self, at: int, reason: str) -> None:
+        self.refused[at] = 1.0
+        self.reason = reason
 
 
 class _Run:
@@ -49,6 +59,7 @@ class _Run:
 
     def __init__(self, spec: Spec, rows: Sequence[Method], index: int) -> None:
         self.rows = rows
+        self._burned_rows = spec.burned_rows
         self._watchers: dict[Callable[..., Watcher], Watcher] = {}
         problem, setting = spec.make_problem(), spec.make_setting()
         seed = np.random.SeedSequence(spec.seed, spawn_key=(index,))
@@ -58,7 +69,19 @@ class _Run:
         if rows[0].learn is not None:
             self.learner = rows[0].learn(problem, setting, seed)
         else:
-            self.learner = setting.make_learner(problem, self._watchers.values(), seed)
+            self.learner = setting.make_learner(problem, self._from_the_start(), seed)
+
+    def _from_the_start(self) -> list[Watcher]:
+        """The watchers that see every row."""
+        patient = {row.watch for row in self.rows if row.burns and self._burned_rows}
+        return [watcher for watch, watcher in self._watchers.items() if watch not in patient]
+
+    def advance(self, step: int) -> None:
+        """Run on to this row; most watchers begin to look after the burn-in."""
+        if self._watchers and self.learner.n_seen < self._burned_rows <= step:
+            self.learner.run(self._burned_rows - self.learner.n_seen)
+            self.learner.watchers = tuple(self._watchers.values())
+        self.learner.run(step - self.learner.n_seen)
 
     def result(self, row: Method) -> Result:
         if row.watch is None:
@@ -75,30 +98,45 @@ def _runs(spec: Spec, index: int) -> list[_Run]:
     return [_Run(spec, group, index) for group in groups]
 
 
-def run_replicate(spec: Spec, index: int) -> dict[str, Notes]:
-    """The notes of one replicate, by method; its random numbers depend on the seed and its index only."""
-    problem = spec.make_problem()
-    directions = spec.directions(problem.dim)
-    notes = {name: Notes.blank(len(spec.checkpoints), len(directions)) for name in spec.methods}
+def run_replicate(spec: Spec, index: int, problem: Problem | None = None) -> dict[str, Notes]:
+    """The notes of one replicate, by method; its random numbers depend on the seed and its index only.
+
+    `problem` is the specification's own, handed over where its truth should be solved once for several replicates.
+    """
+    problem = spec.make_problem() if problem is None else problem
+    directions = len(spec.directions(problem.dim))
+    notes = {name: Notes.blank(len(spec.checkpoints), directions) for name in spec.methods}
     for run in _runs(spec, index):
         for at, checkpoint in enumerate(spec.checkpoints):
             try:
-                run.learner.run(checkpoint - run.learner.n_seen)
+                run.advance(checkpoint)
             except Diverged:
                 break
             for row in run.rows:
-                notes[row.name].take(at, run.result(row), problem, directions, spec.level)
+                try:
+                    notes[row.name].take(at, run.result(row), problem, spec)
+                except InputError as refusal:
+                    notes[row.name].refuse(at, str(refusal))
+                except Diverged:
+                    continue
     return notes
+
+
+def run_replicates(spec: Spec, methods: tuple[str, ...], indices: Iterable[int]) -> list[dict[str, Notes]]:
+    """Several replicates, noted for some of the study's methods."""
+    part = replace(spec, methods=methods)
+    problem = part.make_problem()
+    return [run_replicate(part, index, problem) for index in indices]
 
 
 def microseconds_per_row(spec: Spec, row: Method) -> float:
     """Sampler, learner and this method alone, timed in one run after the compile."""
     steps = min(spec.steps, 20_000)
     for _ in range(2):
-        run = _Run(spec, [row], 0)
+        run = _Run(replace(spec, burn_in=0.0), [row], 0)
         start = time.perf_counter()
         try:
-            run.learner.run(steps)
+            run.advance(steps)
         except Diverged:
             return float("nan")
         seconds = time.perf_counter() - start

@@ -1,37 +1,121 @@
-"""Run a study over the cores of this machine; the numbers do not depend on how many there are."""
+"""Run a study over the cores of this machine; the numbers do not depend on how many there are.
+
+With a store, replicates that are there are read, and new ones are kept span by span as they finish.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
 
-from halfwidth.study.replicate import Notes, microseconds_per_row, run_replicate
+from halfwidth.errors import InputError
+from halfwidth.study.backends import Backend, LocalBackend
+from halfwidth.study.replicate import Notes, microseconds_per_row, run_replicates
 from halfwidth.study.scores import Row, score_rows
 from halfwidth.study.spec import Spec
+from halfwidth.study.store import Replicates, Store
 
 Progress = Callable[[int, int], None]
 
+_LONGEST_SPAN = 20
 
-def run_study(spec: Spec, *, jobs: int = -1, progress: Progress | None = None) -> list[Row]:
-    """One row of scores for each method and checkpoint; `progress(done, total)` is told of finished replicates."""
-    from joblib import Parallel, delayed
 
+@dataclass(frozen=True)
+class Collected:
+    """The replicates of a study, in order; methods that refused the problem are in `refusals` only."""
+
+    notes: dict[str, list[Notes]]
+    times: dict[str, float]
+    refusals: dict[str, InputError]
+
+
+def run_study(
+    spec: Spec,
+    *,
+    jobs: int = -1,
+    progress: Progress | None = None,
+    store: Store | None = None,
+    backend: Backend | None = None,
+) -> list[Row]:
+    """One row of scores for each method and checkpoint; `progress(done, total)` is told of finished replicates.
+
+    A checkpoint at which no replicate of a method had an interval yet gives no row; a method that has none at the
+    end raises its own reason.
+    """
+    collected = collect(spec, jobs=jobs, progress=progress, store=store, backend=backend)
+    for refusal in collected.refusals.values():
+        raise refusal
     problem = spec.make_problem()
-    timings = {row.name: microseconds_per_row(spec, row) for row in spec.make_methods()}
-    batch = max(1, min(20, spec.replicates // 8))
-    spans = [range(at, min(at + batch, spec.replicates)) for at in range(0, spec.replicates, batch)]
-    batches: Any = Parallel(n_jobs=jobs, return_as="generator")(delayed(_run_span)(spec, span) for span in spans)
-    notes: list[dict[str, Notes]] = []
-    for done in batches:
-        notes += done
-        if progress is not None:
-            progress(len(notes), spec.replicates)
     return [
         row
         for name in spec.methods
-        for row in score_rows(spec, problem, name, [note[name] for note in notes], timings[name])
+        for row in score_rows(spec, problem, name, collected.notes[name], collected.times[name])
     ]
 
 
-def _run_span(spec: Spec, span: range) -> list[dict[str, Notes]]:
-    return [run_replicate(spec, index) for index in span]
+def collect(
+    spec: Spec,
+    *,
+    jobs: int = -1,
+    progress: Progress | None = None,
+    store: Store | None = None,
+    backend: Backend | None = None,
+) -> Collected:
+    """All replicates of a study, from the store where they are there; without a backend, by `jobs` local processes."""
+    times, refusals = _times(spec, store)
+    if not times:
+        return Collected({}, {}, refusals)
+    able = replace(spec, methods=tuple(times))
+    there: Replicates = {name: {} for name in times} if store is None else store.load(able)
+    tasks = list(_missing(able, there))
+    done = spec.replicates - len({index for _, indices in tasks for index in indices})
+    if progress is not None:
+        progress(done, spec.replicates)
+    workers = LocalBackend(jobs) if backend is None else backend
+    spans = workers.map(run_replicates, [(able, methods, indices) for methods, indices in tasks])
+    for (_, indices), span in zip(tasks, spans, strict=True):
+        if store is not None:
+            store.save(able, indices[0], span)
+        for index, notes in zip(indices, span, strict=True):
+            for name, note in notes.items():
+                there[name][index] = note
+        done += len(indices)
+        if progress is not None:
+            progress(done, spec.replicates)
+    ordered = {name: [there[name][index] for index in range(spec.replicates)] for name in times}
+    for name, notes in list(ordered.items()):
+        if all(note.refused[-1] for note in notes):
+            refusals[name] = InputError(f"method {name!r}: {notes[0].reason}")
+            del ordered[name], times[name]
+    return Collected(ordered, times, refusals)
+
+
+def _missing(spec: Spec, there: Replicates) -> Iterator[tuple[tuple[str, ...], range]]:
+    """Consecutive replicates that lack the same methods, in spans that keep every worker busy."""
+    length = max(1, min(_LONGEST_SPAN, spec.replicates // 8))
+
+    def lacks(index: int) -> tuple[int, tuple[str, ...]]:
+        return index // length, tuple(name for name in spec.methods if index not in there[name])
+
+    for (_, methods), group in groupby(range(spec.replicates), lacks):
+        if methods:
+            indices = list(group)
+            yield methods, range(indices[0], indices[-1] + 1)
+
+
+def _times(spec: Spec, store: Store | None) -> tuple[dict[str, float], dict[str, InputError]]:
+    """Microseconds a row of every method that takes the problem, and why the others refuse it."""
+    known = {} if store is None else store.load_times(spec)
+    times: dict[str, float] = {}
+    refusals: dict[str, InputError] = {}
+    for row in spec.make_methods():
+        try:
+            times[row.name] = known[row.name] if row.name in known else microseconds_per_row(spec, row)
+        except InputError as refusal:
+            refusals[row.name] = refusal
+    new = {name: time for name, time in times.items() if name not in known and math.isfinite(time)}
+    if store is not None and new:
+        store.save_times(spec, new)
+    return times, refusals

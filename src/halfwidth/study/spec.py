@@ -34,6 +34,9 @@ class Spec:
     level: float = 0.95
     seed: int = 0
     checkpoints: tuple[int, ...] = ()
+    burn_in: float = 0.0
+    reference: tuple[tuple[float, ...], ...] = ()
+    """Another covariance, beside the exact one, to measure the error of estimates against."""
 
     def __post_init__(self) -> None:
         self.make_problem()
@@ -58,7 +61,12 @@ class Spec:
         return methods(self.methods)
 
     def make_setting(self) -> Setting:
-        return Setting(self.learner, self.eta, self.exponent)
+        return Setting(self.learner, self.eta, self.exponent, self.burn_in, self.steps - self.burned_rows)
+
+    @property
+    def burned_rows(self) -> int:
+        """How many rows, at the start of a run, watchers do not see."""
+        return int(self.burn_in * self.steps)
 
     def directions(self, dim: int) -> NDArray[np.float64]:
         """The directions that are scored, as rows."""

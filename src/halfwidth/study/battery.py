@@ -1,0 +1,129 @@
+"""The battery: every method on the same rows, each a problem with exact truth at one stated setting.
+
+A row's key reads like `seed-linear:dim=5:epsilon=0.9`. All methods share the row's setting, except those that choose
+their own steps: capped SGD, eta = 0.5 (2 for logistic losses), a = 0.505, and watchers that do not see the first 5% of
+the rows. Only the end of the run is scored, for the sum of the coefficients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from halfwidth.errors import UnknownName
+from halfwidth.study.run import Collected, collect
+from halfwidth.study.scores import Row, blank_row, mis_ratio_se, score_rows
+from halfwidth.study.spec import Spec
+from halfwidth.study.store import Store
+
+_BURN_IN = 0.05
+_STEPS, _LOGISTIC_STEPS = 50_000, 125_000
+_ETA, _LOGISTIC_ETA = 0.5, 2.0
+
+
+@dataclass(frozen=True)
+class BatteryRow:
+    """One problem of the battery and the setting at which methods meet it."""
+
+    problem: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    steps: int = _STEPS
+    eta: float = _ETA
+
+    @property
+    def key(self) -> str:
+        return ":".join([self.problem, *(f"{name}={value}" for name, value in self.settings.items())])
+
+    def spec(self, methods: Sequence[str], replicates: int, seed: int) -> Spec:
+        return Spec(
+            self.problem,
+            self.settings,
+            tuple(methods),
+            self.steps,
+            replicates,
+            eta=self.eta,
+            seed=seed,
+            checkpoints=(self.steps,),
+            burn_in=_BURN_IN,
+        )
+
+
+def _seed_settings() -> list[dict[str, Any]]:
+    grid: list[dict[str, Any]] = [{"dim": dim, "epsilon": 0.5} for dim in (2, 5, 10, 20, 30, 50)]
+    return grid + [{"dim": 5, "epsilon": epsilon} for epsilon in (0.1, 0.9)]
+
+
+BATTERY: tuple[BatteryRow, ...] = (
+    *(BatteryRow("iid-linear", {"dim": dim}) for dim in (5, 20, 50)),
+    *(BatteryRow("ar-linear", {"dim": dim}) for dim in (5, 20)),
+    *(BatteryRow("seed-linear", settings) for settings in _seed_settings()),
+    *(BatteryRow("seed-logistic", settings, _LOGISTIC_STEPS, _LOGISTIC_ETA) for settings in _seed_settings()),
+    *(BatteryRow("ar-logistic", {"dim": dim}, eta=_LOGISTIC_ETA) for dim in (5, 20)),
+    BatteryRow("performative-mean", {"dim": 5}),
+    *(BatteryRow("swap-game", {"rho": rho}) for rho in (0.5, 0.9)),
+    BatteryRow("strategic-logistic", {"dim": 5}, eta=_LOGISTIC_ETA),
+)
+
+
+def _begins(key: str, prefix: str) -> bool:
+    """Whether the key begins with the prefix, up to the end of a word or number: dim=5 is not the start of dim=50."""
+    rest = key.removeprefix(prefix)
+    return rest != key and (not rest or prefix[-1] in ":=-" or rest[0] in ":-")
+
+
+def battery_rows(prefixes: Iterable[str] = ()) -> tuple[BatteryRow, ...]:
+    """The rows of these keys or beginnings of keys, in the battery's order; all of them when none is given."""
+    wanted = [prefix for prefix in prefixes if prefix]
+    for prefix in wanted:
+        if not any(_begins(row.key, prefix) for row in BATTERY):
+            raise UnknownName.among("battery row", prefix, [row.key for row in BATTERY])
+    return tuple(row for row in BATTERY if not wanted or any(_begins(row.key, prefix) for prefix in wanted))
+
+
+def run_battery(
+    rows: Sequence[BatteryRow],
+    methods: Sequence[str],
+    *,
+    replicates: int = 200,
+    seed: int = 0,
+    jobs: int = -1,
+    store: Store | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Row]:
+    """A study's last row for every method and row, with the row's key, its burn-in and a status."""
+    specs = [row.spec(methods, replicates, seed) for row in rows]
+    scored: list[Row] = []
+    for at, (row, spec) in enumerate(zip(rows, specs, strict=True)):
+        tell = None if progress is None else _shifted(progress, at * replicates, len(rows) * replicates)
+        collected = collect(spec, jobs=jobs, progress=tell, store=store)
+        scored += [_battery_row(row, spec, name, collected) for name in methods]
+        if progress is not None:
+            progress((at + 1) * replicates, len(rows) * replicates)
+    return scored
+
+
+def _shifted(progress: Callable[[int, int], None], before: int, total: int) -> Callable[[int, int], None]:
+    return lambda done, _: progress(before + done, total)
+
+
+def _battery_row(row: BatteryRow, spec: Spec, method: str, collected: Collected) -> Row:
+    """The fields of a study, and around them what a battery adds; a refusal is a status, not a crash."""
+    problem = spec.make_problem()
+    if method in collected.refusals:
+        scores, spread, refused = blank_row(spec, problem, method), None, None
+        status = str(collected.refusals[method])
+    else:
+        notes = collected.notes[method]
+        scores = score_rows(spec, problem, method, notes, collected.times[method])[-1]
+        spread, refused, status = mis_ratio_se(spec, problem, notes), int(sum(note.refused[-1] for note in notes)), "ok"
+    return (
+        {"row": row.key}
+        | scores
+        | {
+            "mis_ratio_se": spread,
+            "refused": refused,
+            "burn_in": spec.burn_in,
+            "status": status,
+        }
+    )

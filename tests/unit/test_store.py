@@ -1,0 +1,188 @@
+"""The store: what is finished is never repeated, and the numbers are those of an uninterrupted study."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from halfwidth.errors import InputError
+from halfwidth.inference import Result
+from halfwidth.methods import METHODS, Method
+from halfwidth.study import Spec, replicate, run_study, store
+from halfwidth.study.store import Store
+from halfwidth.watchers import OverlappingBatchMeans
+
+SPEC = Spec("iid-linear", {"dim": 2}, steps=1_000, replicates=16, seed=5, checkpoints=(1_000,))
+
+
+def without_times(rows):
+    return [{key: value for key, value in row.items() if key != "us_per_row"} for row in rows]
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """Every (methods, index) that is really run; index `stop` raises as an impatient user does."""
+    calls, plain = [], replicate.run_replicate
+
+    def counted(spec, index, problem=None):
+        if index == counted.stop:
+            raise KeyboardInterrupt
+        calls.append((spec.methods, index))
+        return plain(spec, index, problem)
+
+    counted.stop = None
+    monkeypatch.setattr(replicate, "run_replicate", counted)
+    return calls, counted
+
+
+def test_an_interrupted_study_resumes_and_ends_with_the_same_numbers(tmp_path, ran):
+    calls, control = ran
+    expected = without_times(run_study(SPEC, jobs=1))
+    calls.clear()
+    control.stop = 11
+    with pytest.raises(KeyboardInterrupt):
+        run_study(SPEC, jobs=1, store=Store(tmp_path))
+    control.stop = None
+    finished = len(calls)
+    assert finished == 11
+    told = []
+    rows = run_study(SPEC, jobs=1, store=Store(tmp_path), progress=lambda *at: told.append(at))
+    assert without_times(rows) == expected
+    assert [index for _, index in calls[finished:]] == list(range(10, 16))  # spans of two: the broken one is done again
+    assert told[0] == (10, 16)
+    assert told[-1] == (16, 16)
+
+
+def test_a_finished_study_is_read_with_its_times_and_nothing_runs(tmp_path, ran, monkeypatch):
+    calls, _ = ran
+    first = run_study(SPEC, jobs=1, store=Store(tmp_path))
+    calls.clear()
+    monkeypatch.setattr("halfwidth.study.run.microseconds_per_row", None)
+    assert run_study(SPEC, jobs=1, store=Store(tmp_path)) == first
+    assert calls == []
+
+
+def test_more_replicates_and_more_methods_run_only_what_is_missing(tmp_path, ran):
+    calls, _ = ran
+    kept = Store(tmp_path)
+    run_study(replace(SPEC, methods=("obm",), replicates=8), jobs=1, store=kept)
+    calls.clear()
+    rows = run_study(SPEC, jobs=1, store=kept)
+    assert sorted(calls) == sorted(
+        [(("obm-normal",), index) for index in range(8)] + [(("obm-normal", "obm"), index) for index in range(8, 16)]
+    )
+    assert without_times(rows) == without_times(run_study(SPEC, jobs=1))
+
+
+def test_workers_and_store_together_give_the_same_numbers(tmp_path):
+    assert without_times(run_study(SPEC, jobs=2, store=Store(tmp_path))) == without_times(run_study(SPEC, jobs=1))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 6}, {"settings": {"dim": 3}}, {"eta": 0.6}, {"burn_in": 0.1}, {"level": 0.9}, {"learner": "plain"}],
+)
+def test_whatever_changes_the_numbers_changes_the_place(tmp_path, change):
+    assert Store(tmp_path).place(SPEC) != Store(tmp_path).place(replace(SPEC, **change))
+
+
+def test_methods_and_replicates_do_not_change_the_place_but_the_code_does(tmp_path, monkeypatch):
+    place = Store(tmp_path).place(SPEC)
+    assert Store(tmp_path).place(replace(SPEC, methods=("obm",), replicates=4)) == place
+    monkeypatch.setattr(store, "code_version", lambda: "edited")
+    assert Store(tmp_path).place(SPEC) != place
+
+
+def test_the_default_place_is_in_the_users_cache(tmp_path, monkeypatch):
+    monkeypatch.delenv("HALFWIDTH_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert Store().folder == tmp_path / "xdg" / "halfwidth" / "studies"
+    monkeypatch.setenv("HALFWIDTH_CACHE", str(tmp_path / "own"))
+    assert Store().folder == tmp_path / "own" / "studies"
+
+
+def test_files_are_plain_arrays_and_json_and_a_broken_one_counts_as_not_there(tmp_path, ran):
+    calls, _ = ran
+    kept = Store(tmp_path)
+    rows = run_study(SPEC, jobs=1, store=kept)
+    place = kept.place(SPEC)
+    assert json.loads((place / "spec.json").read_text())["problem"] == "iid-linear"
+    spans = sorted(place.glob("*.npz"))
+    assert len(spans) == 8
+    assert sorted(path.suffix for path in place.iterdir()) == [".json"] * 2 + [".npz"] * 8
+    with np.load(spans[0], allow_pickle=False) as arrays:
+        assert arrays["obm/estimate"].shape == (2, 1, 1)
+    spans[3].write_bytes(spans[3].read_bytes()[:100])
+    calls.clear()
+    assert run_study(SPEC, jobs=1, store=kept) == rows
+    assert [index for _, index in calls] == [6, 7]
+
+
+class Moody(OverlappingBatchMeans):
+    """Gives an interval only when the average is on its good side."""
+
+    def result(self, critical="calibrated") -> Result:
+        if self.estimate()[0] > 0:
+            raise InputError("not today")
+        return super().result(critical)
+
+
+def test_refusals_are_misses_not_divergences_and_survive_the_store(tmp_path, monkeypatch):
+    row = METHODS["obm"]
+    words = (row.summary, row.law, row.data, row.cost, row.memory, row.pools, row.citation)
+    moody = Method("moody", *words, watch=lambda dim, setting: Moody(dim, step_exponent=setting.exponent))
+    monkeypatch.setitem(METHODS, "moody", moody)
+    spec = replace(SPEC, methods=("obm", "moody"))
+    kept = Store(tmp_path)
+    first = run_study(spec, jobs=1, store=kept)
+    assert run_study(spec, jobs=1, store=kept) == first
+    calm, mood = first
+    refused = sum(note.refused[-1] for note in kept.load(spec)["moody"].values())
+    assert 0 < refused < 16
+    assert {note.reason for note in kept.load(spec)["moody"].values()} == {"", "not today"}
+    assert mood["diverged"] == 0
+    assert mood["coverage"] <= calm["coverage"] - (refused - 2) / 16
+
+
+def test_a_method_that_always_refuses_raises_its_reason(monkeypatch):
+    row = METHODS["obm"]
+    words = (row.summary, row.law, row.data, row.cost, row.memory, row.pools, row.citation)
+
+    def never(dim, setting):
+        raise InputError("needs more than this")
+
+    monkeypatch.setitem(METHODS, "never", Method("never", *words, watch=never))
+    with pytest.raises(InputError, match="needs more than this"):
+        run_study(replace(SPEC, methods=("never",)), jobs=1)
+
+
+def test_checkpoints_without_any_interval_give_no_row():
+    spec = Spec("iid-linear", {"dim": 2}, steps=2_000, replicates=2, checkpoints=(10, 2_000), burn_in=0.5)
+    assert [row["step"] for row in run_study(spec, jobs=1)] == [2_000, 2_000]
+
+
+def test_burn_in_hides_the_first_rows_from_watchers_unless_they_read_the_steps(monkeypatch):
+    seen = {}
+
+    class Seen(OverlappingBatchMeans):
+        def take(self, thetas):
+            seen[self.tag] = seen.get(self.tag, 0) + len(thetas)
+            super().take(thetas)
+
+    def watcher(tag):
+        def make(dim, setting):
+            made = Seen(dim, step_exponent=setting.exponent)
+            made.tag = tag
+            return made
+
+        return make
+
+    row = METHODS["obm"]
+    words = (row.summary, row.law, row.data, row.cost, row.memory, row.pools, row.citation)
+    for name, burns in (("late", True), ("whole", False)):
+        monkeypatch.setitem(METHODS, name, Method(name, *words, watch=watcher(name), burns=burns))
+    spec = replace(SPEC, methods=("late", "whole"), burn_in=0.25)
+    replicate.run_replicate(spec, 0)
+    assert seen == {"late": 750, "whole": 1_000}
+    assert spec.make_setting().watched_rows == 750
