@@ -12,12 +12,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.errors import InputError
+from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.inference.interval import Interval
 from halfwidth.inference.laws import LimitLaw, check_level
 from halfwidth.inference.summary import summary_text
 from halfwidth.inference.wald import Ellipsoid, WaldTest, ellipsoid, wald_test
+
+
+def check_variances(variances: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Refuse the negative variances that an estimator with a bias correction may give; rounding is taken for zero."""
+    if (variances < -1e-12 * scale).any():
+        raise NotEnoughData(
+            f"the variance of a direction came out negative ({variances.min():.3g}): too few blocks for the method's "
+            "bias correction. Feed more rows, or use a method without one, like FixedBatchMeans"
+        )
+    return np.maximum(variances, 0.0)
 
 
 @dataclass(frozen=True)
@@ -119,7 +129,8 @@ class Result:
 
     def _variances(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.covariance.ndim == 2:
-            return np.asarray(np.einsum("md,de,me->m", rows, self.covariance, rows))
+            variances = np.asarray(np.einsum("md,de,me->m", rows, self.covariance, rows))
+            return check_variances(variances, rows**2 @ np.abs(np.diag(self.covariance)))
         if (np.count_nonzero(rows, axis=1) > 1).any():
             raise InputError(
                 "direction must pick a single coordinate under view='diagonal', which knows variances only; "

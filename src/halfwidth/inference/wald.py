@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.errors import InputError
+from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.inference.laws import LimitLaw
 
 
@@ -71,3 +71,8 @@ def _check_regular(covariance: NDArray[np.float64]) -> None:
     scale = np.sqrt(np.diag(covariance))
     if not (scale > 0).all() or np.linalg.cond(covariance / np.outer(scale, scale)) > 1e12:
         raise InputError("the directions must be linearly independent; R Sigma R' is singular")
+    if np.linalg.eigvalsh(covariance)[0] <= 0:
+        raise NotEnoughData(
+            "the covariance of these directions is not positive definite: too few blocks for the method's bias "
+            "correction. Feed more rows, or use a method without one, like FixedBatchMeans"
+        )

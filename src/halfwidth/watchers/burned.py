@@ -1,7 +1,7 @@
 """Burn-in that needs no knowledge of n, for any watcher.
 
-Generations of the same watcher start after t_0, t_0 R, t_0 R^2, ... rows with R = 1/share, and one at the very
-beginning. The reported generation is the youngest whose start s satisfies s <= share n: it has discarded at most
+Generations of the same watcher start after t_0, t_0 R, t_0 R^2, ... rows with R = 1/share (rounded up), and one at the
+very beginning. The reported generation is the youngest whose start s satisfies s <= share n: it has discarded at most
 `share` of the rows. It is replaced exactly when the next generation becomes old enough, which is when the one after
 that starts: two are alive at any time, and no more.
 
@@ -32,6 +32,8 @@ from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.watchers.base import Critical, State, Watcher, nested, restored, unnested
 from halfwidth.watchers.extrapolated import Extrapolated
 
+_COUNTS = ("n", "discarded", "young_start", "next_start")
+
 
 class Burned(Watcher):
     """Any watcher, without the first rows: at most `share` of them, and at least share^2.
@@ -56,13 +58,9 @@ class Burned(Watcher):
         self.first_start = check_count("first_start", first_start)
         self._fresh = fresh.to_state()
         self._n = 0
-        self._started = 0  # how many generations have started after the first
         self._reported, self._discarded = fresh, 0
-        self._young: Watcher = restored(self._fresh)
-
-    def _start(self, generation: int) -> int:
-        """How many rows come before a generation, counted from one."""
-        return math.ceil(self.first_start * self.share ** (1 - generation) - 1e-6)
+        self._young, self._young_start = restored(self._fresh), 0
+        self._next_start = self.first_start
 
     @property
     def n_seen(self) -> int:
@@ -81,21 +79,18 @@ class Burned(Watcher):
     def take(self, thetas: NDArray[np.float64]) -> None:
         at = 0
         while at < len(thetas):
-            until = self._start(self._started + 1)
-            rows = thetas[at : at + until - self._n]
+            rows = thetas[at : at + self._next_start - self._n]
             self._reported.take(rows)
-            if self._started:
-                self._young.take(rows)
+            self._young.take(rows)
             self._n += len(rows)
             at += len(rows)
-            if self._n == until:
+            if self._n == self._next_start:
                 self._start_generation()
 
     def _start_generation(self) -> None:
-        if self._started:
-            self._reported, self._discarded = self._young, self._start(self._started)
-        self._started += 1
-        self._young = restored(self._fresh)
+        self._reported, self._discarded = self._young, self._young_start
+        self._young, self._young_start = restored(self._fresh), self._n
+        self._next_start = math.ceil(self._n / self.share)
 
     def estimate(self) -> NDArray[np.float64]:
         return self._reported.estimate()
@@ -119,8 +114,8 @@ class Burned(Watcher):
 
     def to_state(self) -> State:
         names = ("kind", "version", "share", "first_start")
-        state = {name: getattr(self, name) for name in names} | {"n_seen": self._n, "started": self._started}
-        state |= {"discarded": self._discarded} | nested("fresh", self._fresh)
+        state = {name: getattr(self, name) for name in names} | nested("fresh", self._fresh)
+        state |= {name: getattr(self, f"_{name}") for name in _COUNTS}
         return state | nested("reported", self._reported.to_state()) | nested("young", self._young.to_state())
 
     @classmethod
@@ -128,7 +123,8 @@ class Burned(Watcher):
         cls._check_state(state)
         fresh = unnested("fresh", state)
         watcher = cls(lambda: restored(fresh), share=state["share"], first_start=state["first_start"])
-        watcher._n, watcher._started, watcher._discarded = (int(state[k]) for k in ("n_seen", "started", "discarded"))
+        for name in _COUNTS:
+            setattr(watcher, f"_{name}", int(state[name]))
         watcher._reported = restored(unnested("reported", state))
         watcher._young = restored(unnested("young", state))
         return watcher

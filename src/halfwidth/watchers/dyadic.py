@@ -98,15 +98,20 @@ class DyadicBatches:
         return np.asarray(self._reference + total / self.n_seen)
 
     def sums(self) -> NDArray[np.float64]:
-        """The sums of the complete batches, oldest first, up to the same multiple of the reference."""
+        """The sums of the complete batches, oldest first, of rows less the reference."""
         return self._sums[: self.count].copy()
 
+    @property
+    def reference(self) -> NDArray[np.float64]:
+        """What `sums` and `groups` are relative to."""
+        return self._reference.copy()
+
     def groups(self, batches: int) -> tuple[NDArray[np.float64], int]:
-        """So many equal batches, as large as possible and as late as possible: their means, and the rows in each."""
+        """So many equal batches, as large and as late as possible: their means less the reference, the rows in each."""
         together = self.count // batches
         latest = self._sums[self.count - batches * together : self.count]
         rows = together * self.length
-        return self._reference + latest.reshape(batches, together, -1).sum(axis=1) / rows, rows
+        return latest.reshape(batches, together, -1).sum(axis=1) / rows, rows
 
     def spread(self) -> NDArray[np.float64]:
         """The variance of single rows, from one in sixteen: for diagnostics."""

@@ -74,7 +74,7 @@ class Extrapolated(DyadicWatcher):
 
     def estimate(self) -> Vector:
         self._need(self.least_rows, "an estimate")
-        return self._fit()[0]
+        return self._batches.reference + self._fit()[0]
 
     def slope(self) -> Vector:
         """How much an iterate is off for each unit of step."""
@@ -82,9 +82,9 @@ class Extrapolated(DyadicWatcher):
         return self._fit()[1]
 
     def _fit(self) -> tuple[Vector, Vector, Vector, float]:
-        """Intercept, slope, residuals, and the variance of the intercept over that of a batch mean."""
+        """Intercept less the reference, slope, residuals, and var(intercept) over that of a batch mean."""
         means, _ = self._batches.groups(self.batches)
-        x = self._steps.groups(self.batches)[0][:, 0]
+        x = (self._steps.reference + self._steps.groups(self.batches)[0])[:, 0]
         gap = x - x.mean()
         spread = float(gap @ gap)
         if not spread > 0:
