@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from halfwidth import __version__
-from halfwidth.cli import battery, data, demo, fit, lists, study
+from halfwidth.cli import battery, data, demo, fit, lists, reproduce, study
 
 app = typer.Typer(
     name="halfwidth",
@@ -34,5 +34,6 @@ app.command("fit")(fit.fit)
 app.command("data")(data.data)
 app.command("study")(study.study)
 app.command("battery")(battery.battery)
+app.command("reproduce")(reproduce.reproduce)
 app.command("problems")(lists.problems)
 app.command("methods")(lists.methods)

@@ -1,0 +1,62 @@
+"""How strongly the data answer: the pieces that `dependence-linear` and `dependence-logistic` share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from halfwidth.paper.arms import BM, Arm, Model, Scale, synthetic_arm, with_auto
+from halfwidth.paper.comparisons import (
+    Comparison,
+    difference,
+    last,
+    log_ratio,
+    sign,
+    slopes,
+    unchanged,
+)
+from halfwidth.paper.panels import EXACT, PAPER, sheet
+from halfwidth.paper.scores import Row
+from halfwidth.plots.sheet import Sheet
+
+EPSILONS = (0.1, 0.5, 0.9)
+DIMS = (2, 5)
+
+
+def dependence_arms(size: Scale, seed: int, model: Model) -> list[Arm]:
+    return [
+        synthetic_arm(size, seed, model, dim, *with_auto(BM), epsilon=epsilon)
+        for dim in DIMS
+        for epsilon in size.some(EPSILONS)
+    ]
+
+
+def dependence_sheets(rows: Sequence[Row], name: str, model: Model) -> list[Sheet]:
+    bm = [row for row in rows if row["name"] == "BM"]
+    title = f"Strength of the answer (epsilon), {model} regression"
+    return [
+        sheet(bm, name, title, PAPER, "epsilon", "dim"),
+        sheet(rows, f"{name}-exact", f"{title}: against the exact truth", EXACT, "epsilon", "dim"),
+    ]
+
+
+def dependence_compare(rows: Sequence[Row], *, worse: bool) -> list[Comparison]:
+    """From the weakest answer to the strongest; `worse`: the paper says that the error grows."""
+    bm = [row for row in rows if row["name"] == "BM"]
+    found = slopes(bm, "dim", "epsilon")
+    for dim in DIMS:
+        ends = last(bm, dim=dim)
+        weak, strong = min(ends, key=_epsilon), max(ends, key=_epsilon)
+        where = f"d = {dim}, epsilon {weak['epsilon']} to {strong['epsilon']}"
+        error = log_ratio(strong, weak, "sigma_error")
+        if worse:
+            found.append(sign("the error grows with epsilon (log ratio)", where, *error, negative=False))
+        else:
+            found.append(unchanged("the error does not depend on epsilon (log ratio)", where, *error))
+        for field, which in (("coverage_paper", "theta* from the runs"), ("coverage", "exact theta*")):
+            change = difference(strong, weak, field)
+            found.append(unchanged(f"coverage does not depend on epsilon ({which})", where, *change))
+    return found
+
+
+def _epsilon(row: Row) -> float:
+    return float(row["epsilon"])

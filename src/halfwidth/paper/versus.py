@@ -1,0 +1,50 @@
+"""BM against Boot on the synthetic streams: the pieces that `bootstrap` and `independent` share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from halfwidth.paper.arms import BM, MODELS, Arm, Scale, boot, synthetic_arm, with_auto
+from halfwidth.paper.comparisons import Comparison, difference, last, log_ratio, place, sign, slopes
+from halfwidth.paper.panels import EXACT, PAPER_AND_MIS, sheet
+from halfwidth.paper.scores import Row
+from halfwidth.plots.sheet import Sheet
+
+COPIES = {2: 50, 30: 100, 50: 200}
+
+
+def versus_arms(size: Scale, seed: int, epsilon: float) -> list[Arm]:
+    return [
+        synthetic_arm(size, seed, model, dim, *with_auto(BM, boot(COPIES[dim])), epsilon=epsilon)
+        for model in MODELS
+        for dim in size.some(tuple(COPIES))
+    ]
+
+
+def versus_sheets(rows: Sequence[Row], name: str, title: str) -> list[Sheet]:
+    papers = [row for row in rows if row["name"] != "auto"]
+    return [
+        sheet(papers, name, title, PAPER_AND_MIS, "dim", "model"),
+        sheet(rows, f"{name}-exact", f"{title}: against the exact truth", EXACT, "dim", "model"),
+    ]
+
+
+def versus_compare(rows: Sequence[Row]) -> list[Comparison]:
+    return slopes([row for row in rows if row["name"] == "BM"], "model", "dim") + duels(rows, "model", "dim")
+
+
+def duels(rows: Sequence[Row], *keys: str) -> list[Comparison]:
+    """BM minus Boot at the end of every arm: coverage, width and score."""
+    found: list[Comparison] = []
+    for bm in last(rows, name="BM"):
+        labels = {key: bm[key] for key in keys}
+        (other,) = last(rows, name="Boot", **labels)
+        where = place(bm, *keys)
+        coverage = difference(bm, other, "coverage_paper")
+        found.append(sign("BM covers less than Boot (difference)", where, *coverage, negative=True))
+        width = log_ratio(bm, other, "width")
+        found.append(sign("BM is narrower than Boot (log ratio)", where, *width, negative=True))
+        for field, which in (("mis_paper", "theta* from the runs"), ("mis", "exact theta*")):
+            score = log_ratio(bm, other, field)
+            found.append(sign(f"BM has the better MIS (log ratio, {which})", where, *score, negative=True))
+    return found
