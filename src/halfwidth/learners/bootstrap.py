@@ -96,14 +96,14 @@ def perturb(sample: Function, gradient: Function, curvature: Function, fingerpri
             if step * kappa > 1.0:
                 step = 1.0 / kappa
             for b in range(members.shape[0]):
-                member = members[b]
                 if weights[b] > 0.0:
-                    gradient(member, row, params, grad)
+                    gradient(members[b], row, params, grad)
                     move = weights[b] * step
                     for j in range(dim):
-                        member[j] -= move * grad[j]
+                        members[b, j] -= move * grad[j]
+            for b in range(members.shape[0]):
                 for j in range(dim):
-                    totals[b, j] += member[j] - origin[j]
+                    totals[b, j] += members[b, j] - origin[j]
             for j in range(dim):
                 theta[j] = members[0, j]
                 thetas[i, j] = theta[j]

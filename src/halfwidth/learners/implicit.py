@@ -8,8 +8,8 @@ l'(u'theta) u + c theta + const, and with g_0 = g(theta_{k-1}) the step is
     theta_k = theta_{k-1} - eta_k / (1 + eta_k c) (g_0 + xi u),   xi = l'(u'theta_k) - l'(u'theta_{k-1}):
 
 one scalar equation in xi. Its root lies between 0 and the xi of the explicit step, and its left side xi - xi(theta)
-grows with slope 1 + w |u|^2 eta/(1 + eta c): Newton's steps, halving the bracket where they leave it. Squared loss
-takes one step. xi is read off gradients, so any problem with a `hessian` can be learned.
+grows with slope 1 + w |u|^2 eta/(1 + eta c): Newton's steps, bisection where they leave the bracket or do not shrink
+by half. Squared loss takes one step. xi is read off gradients, so any problem with a `hessian` can be learned.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ def descend_implicitly(sample: Function, gradient: Function, hessian: Function, 
                 gradient(theta, row, params, grad)
                 value = change_of_slope(theta, grad, start, grad_0, u, norm2, c)
                 low, high, xi = min(value, 0.0), max(value, 0.0), 0.0
+                last = 2.0 * (high - low)
                 for _ in range(MOST_ITERATIONS):
                     w, c = hessian(theta, row, params, u)
                     gap = xi - value
@@ -69,9 +70,11 @@ def descend_implicitly(sample: Function, gradient: Function, hessian: Function, 
                         low = xi
                     else:
                         high = xi
-                    xi -= gap / (1.0 + w * norm2 * step)
-                    if not low <= xi <= high:
-                        xi = 0.5 * (low + high)
+                    move = gap / (1.0 + w * norm2 * step)
+                    if abs(move) > 0.5 * last or not low <= xi - move <= high:
+                        move = xi - 0.5 * (low + high)
+                    last = abs(move)
+                    xi -= move
                     for j in range(dim):
                         theta[j] = start[j] - step * (grad_0[j] + xi * u[j])
                     gradient(theta, row, params, grad)

@@ -1,0 +1,211 @@
+"""Laws that every learner obeys, held over one table.
+
+A new learner is a new row of `LEARNERS`: how to build it, and which of the symmetries it promises.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from halfwidth import OverlappingBatchMeans, PowerStep, learners
+from halfwidth.errors import NotEnoughData
+from halfwidth.learners.base import Learner
+from halfwidth.learners.own import OwnResult
+from halfwidth.learners.warm import collect_rows, warm_theta
+from halfwidth.problems import problem
+
+DIM = 3
+WORLD = problem("iid-linear", dim=DIM)
+STEP = PowerStep(0.5, 0.6)
+
+
+@dataclass(frozen=True)
+class Kind:
+    learner: type[Learner]
+    options: dict[str, Any] = field(default_factory=dict)
+    scales: bool = True
+    """Rows with c y instead of y end in c theta."""
+    permutes: bool = True
+    """Rows with permuted features end in the permuted theta."""
+
+
+LEARNERS = {
+    "plain": Kind(learners.SGD),
+    "capped": Kind(learners.CappedSGD),
+    "truncated": Kind(learners.TruncatedSGD, scales=False),
+    "implicit": Kind(learners.ImplicitSGD),
+    "zeroth-order": Kind(learners.ZerothOrderSGD),
+    "zeroth-order-2": Kind(learners.ZerothOrderSGD, {"probes": 2}, permutes=False),
+    "local": Kind(learners.LocalSGD, {"workers": 3, "every": 7}),
+    "bootstrap": Kind(learners.MultiplierBootstrap, {"copies": 40}),
+    "bootstrap-block": Kind(learners.MultiplierBootstrap, {"copies": 5, "block": 13}),
+    "bootstrap-cheap": Kind(learners.MultiplierBootstrap, {"copies": 5, "rule": "cheap"}),
+    "bootstrap-percentile": Kind(learners.MultiplierBootstrap, {"copies": 5, "rule": "percentile"}),
+    "bootstrap-minibatch": Kind(learners.MiniBatchBootstrap, {"copies": 5, "batch": 9}),
+    "plug-in": Kind(learners.PlugIn),
+    "plug-in-longrun": Kind(learners.PlugIn, {"long_run": True}),
+    "higrad": Kind(learners.HiGrad, {"shared": (60, 45)}),
+    "parallel-runs": Kind(learners.ParallelRuns),
+    "hull": Kind(learners.HullOfRuns),
+    "richardson-romberg": Kind(learners.RichardsonRomberg),
+    "trajectory-regression": Kind(learners.TrajectoryRegression),
+}
+every_learner = pytest.mark.parametrize("kind", LEARNERS.values(), ids=LEARNERS)
+own_results = pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, id=name) for name, kind in LEARNERS.items() if issubclass(kind.learner, OwnResult)],
+)
+
+
+class Recorder(OverlappingBatchMeans):
+    """A watcher that keeps everything it sees."""
+
+    def __init__(self):
+        super().__init__(DIM)
+        self.chunks = [np.empty((0, DIM))]
+
+    def take(self, thetas):
+        self.chunks.append(thetas.copy())
+        super().take(thetas)
+
+    @property
+    def thetas(self):
+        return np.concatenate(self.chunks)
+
+
+def fresh(kind, *, world=WORLD, seed=3, **common):
+    return kind.learner(world, step=STEP, watchers=[Recorder()], seed=seed, **kind.options, **common)
+
+
+def given_rows(n, seed=3):
+    """The rows that a learner with this seed draws from the world, which does not look at theta."""
+    rows = np.empty((n, DIM + 1))
+    collect_rows(WORLD, np.random.default_rng(seed), np.zeros(DIM), np.empty(0), rows)
+    return rows
+
+
+def assert_same_run(one, other):
+    """Bit for bit in every iterate; results to the rounding of sums over differently cut chunks."""
+    assert (one.n_seen, one.n_iterates) == (other.n_seen, other.n_iterates)
+    np.testing.assert_array_equal(one.theta, other.theta)
+    np.testing.assert_array_equal(one.watchers[0].thetas, other.watchers[0].thetas)
+    np.testing.assert_allclose(one.theta_bar, other.theta_bar, rtol=1e-12, atol=1e-13)
+    first, second = one.result(), other.result()
+    assert (first.n, first.method, first.law.name) == (second.n, second.method, second.law.name)
+    np.testing.assert_allclose(first.params, second.params, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(first.covariance, second.covariance, rtol=1e-7, atol=1e-12)
+
+
+@every_learner
+@settings(max_examples=5)
+@given(cuts=st.lists(st.integers(0, 900), max_size=4), warm_start=st.sampled_from([0, 0, 57]))
+def test_running_in_pieces_is_running_in_one_go(kind, cuts, warm_start):
+    whole = fresh(kind, warm_start=warm_start).run(900)
+    pieces = fresh(kind, warm_start=warm_start)
+    for size in np.diff([0, *sorted(cuts), 900]):
+        pieces.run(int(size))
+    assert_same_run(whole, pieces)
+
+
+@every_learner
+@pytest.mark.parametrize("warm_start", [0, 40])
+def test_consuming_rows_is_running_on_them(kind, warm_start):
+    drawn = fresh(kind, warm_start=warm_start).run(700)
+    assert_same_run(drawn, fresh(kind, warm_start=warm_start).consume(given_rows(700)))
+
+
+@every_learner
+def test_plain_python_functions_run_through_the_same_steps(kind):
+    interpreted = replace(
+        WORLD,
+        gradient=lambda *arguments: WORLD.gradient(*arguments),
+        loss=lambda *arguments: WORLD.loss(*arguments),
+    )
+    rows = given_rows(400)
+    compiled, slow = (fresh(kind, world=world).consume(rows) for world in (WORLD, interpreted))
+    np.testing.assert_allclose(slow.watchers[0].thetas, compiled.watchers[0].thetas, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(slow.result().covariance, compiled.result().covariance, rtol=1e-6, atol=1e-9)
+
+
+@every_learner
+def test_watchers_see_the_deployed_trajectory(kind):
+    learner = fresh(kind).run(800)
+    seen = learner.watchers[0]
+    assert seen.n_seen == learner.n_iterates == 800
+    np.testing.assert_array_equal(seen.thetas[-1], learner.theta)
+    np.testing.assert_array_equal(learner.deployed, learner.theta)
+    np.testing.assert_allclose(seen.estimate(), learner.theta_bar, rtol=1e-12)
+    watched = learner.result(seen)
+    np.testing.assert_allclose(watched.params, learner.theta_bar, rtol=1e-12)
+    np.testing.assert_array_equal(watched.covariance, seen.covariance())
+
+
+@pytest.mark.parametrize("name", [name for name, kind in LEARNERS.items() if kind.scales])
+def test_the_answer_scales_with_the_targets(name):
+    kind, rows = LEARNERS[name], given_rows(700)
+    plain = fresh(kind).consume(rows).result()
+    scaled = fresh(kind).consume(rows * np.append(np.ones(DIM), 4.0)).result()
+    np.testing.assert_allclose(scaled.params, 4.0 * plain.params, rtol=1e-8)
+    np.testing.assert_allclose(scaled.covariance, 16.0 * plain.covariance, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in LEARNERS.items() if kind.permutes])
+def test_permuted_features_give_the_permuted_answer(name):
+    kind, rows, order = LEARNERS[name], given_rows(700), np.array([2, 0, 1])
+    plain = fresh(kind).consume(rows).result()
+    permuted = fresh(kind).consume(rows[:, np.append(order, DIM)]).result()
+    np.testing.assert_allclose(permuted.params, plain.params[order], rtol=1e-8)
+    np.testing.assert_allclose(permuted.covariance, plain.covariance[np.ix_(order, order)], rtol=1e-6, atol=1e-9)
+
+
+@every_learner
+def test_memory_does_not_grow_with_the_stream(kind):
+    def arrays(value):
+        if isinstance(value, np.ndarray):
+            return value.nbytes
+        if isinstance(value, (tuple, list)):
+            return sum(arrays(item) for item in value)
+        return sum(arrays(item) for item in vars(value).values()) if hasattr(value, "_sums") else 0
+
+    learner = fresh(kind, warm_start=10)
+    learner.watchers = ()
+    learner.run(1_000)
+    small = sum(arrays(value) for value in vars(learner).values())
+    learner.run(60_000)
+    assert sum(arrays(value) for value in vars(learner).values()) == small > 0
+
+
+@every_learner
+def test_a_warm_start_begins_where_the_buffer_leads(kind):
+    learner = fresh(kind, warm_start=200).run(150)
+    assert (learner.n_seen, learner.n_iterates, learner.watchers[0].n_seen) == (150, 0, 0)
+    np.testing.assert_array_equal(learner.deployed, np.zeros(DIM))
+    start = warm_theta(WORLD, STEP, np.zeros(DIM), given_rows(200))
+    learner.run(650)
+    assert (learner.n_seen, learner.n_iterates, learner.watchers[0].n_seen) == (800, 600, 600)
+    warm = fresh(kind, theta_0=start).consume(given_rows(800)[200:])
+    np.testing.assert_array_equal(learner.watchers[0].thetas, warm.watchers[0].thetas)
+    np.testing.assert_allclose(learner.result().covariance, warm.result().covariance, rtol=1e-7, atol=1e-12)
+
+
+@own_results
+def test_own_results_are_symmetric_positive_and_complete(kind):
+    result = fresh(kind).run(3_000).result()
+    assert result.covariance.shape == (DIM, DIM)
+    np.testing.assert_array_equal(result.covariance, result.covariance.T)
+    assert np.linalg.eigvalsh(result.covariance)[0] > 0
+    many, one = result.interval(np.eye(DIM)), result.interval([1.0, 0.0, 0.0])
+    np.testing.assert_allclose(many.lower, result.interval().lower, rtol=1e-12)
+    assert (one.lower, one.upper) == pytest.approx((many.lower[0], many.upper[0]))
+    assert one.upper - one.lower < result.interval([1.0, 0.0, 0.0], level=0.968).width + 1e-15
+    assert "theta[2]" in result.summary()
+
+
+@own_results
+def test_too_few_rows_are_refused_with_what_is_needed(kind):
+    with pytest.raises(NotEnoughData, match="needs at least"):
+        fresh(kind).result()

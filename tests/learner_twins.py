@@ -1,0 +1,85 @@
+"""Slow twins of the learners that are methods: plain NumPy, from the definitions."""
+
+import numpy as np
+
+
+def weights_0_or_2(rng, copies):
+    """Bits of random 32-bit numbers, lowest first."""
+    words = [int(rng.random() * 2**32) for _ in range(-(-copies // 32))]
+    return np.array([2.0 * (words[b // 32] >> b % 32 & 1) for b in range(copies)])
+
+
+def bootstrap(rows, gradient, curvature, steps, rng, copies, block):
+    """The averages of the trajectory and of its copies; theta^b moves by w^b times the trajectory's own step."""
+    dim = len(rows[0]) - 1
+    members, total = np.zeros((copies + 1, dim)), np.zeros((copies + 1, dim))
+    for k, (row, eta) in enumerate(zip(rows, steps, strict=True)):
+        if k % block == 0:
+            weights = np.append(1.0, weights_0_or_2(rng, copies))
+        eta = min(eta, 1.0 / curvature(members[0], row))
+        for b in range(copies + 1):
+            members[b] = members[b] - weights[b] * eta * gradient(members[b], row)
+        total += members
+    averages = total / len(rows)
+    return averages[0], averages[1:]
+
+
+def minibatch_bootstrap(rows, gradient, curvature, steps, rng, copies, batch):
+    """The same with one step, by the mean gradient, and one weight for each batch; averages over batches."""
+    members = np.zeros((copies + 1, len(rows[0]) - 1))
+    path = []
+    for t in range(len(rows) // batch):
+        part = rows[t * batch : (t + 1) * batch]
+        weights = np.append(1.0, weights_0_or_2(rng, copies))
+        eta = min(steps[t], 1.0 / np.mean([curvature(members[0], row) for row in part]))
+        pulls = [np.mean([gradient(member, row) for row in part], axis=0) for member in members]
+        members = members - eta * weights[:, None] * pulls
+        path.append(members)
+    averages = np.mean(path, axis=0)
+    return averages[0], averages[1:]
+
+
+def plug_in(points, rows, gradient, hessian, batch=None):
+    """A^-1 S A^-T; S is the mean g g', or the long-run covariance from batches of so many rows."""
+    grads = np.array([gradient(point, row) for point, row in zip(points, rows, strict=True)])
+    A = np.mean([hessian(point, row) for point, row in zip(points, rows, strict=True)], axis=0)
+    if batch is None:
+        S = grads.T @ grads / len(rows)
+    else:
+        means = grads[: len(rows) // batch * batch].reshape(-1, batch, grads.shape[1]).mean(axis=1)
+        S = batch * np.cov(means.T, ddof=1)
+    return np.linalg.inv(A) @ S @ np.linalg.inv(A).T
+
+
+def higrad(rows, gradient, curvature, step, shared):
+    """Segments of a binary tree, one after the other; returns mu for each leaf and its SE in every coordinate."""
+    dim, levels = len(rows[0]) - 1, len(shared) + 1
+    leaves = 2 ** (levels - 1)
+    at, ends, segments = 0, {(): np.zeros(dim)}, {}
+    for level in range(levels):
+        threads = [tuple(int(bit) for bit in f"{t:b}".zfill(level)) if level else () for t in range(2**level)]
+        size = shared[level] * 2**level if level < len(shared) else len(rows) - at
+        before = sum(shared[:level])
+        for place, thread in enumerate(threads):
+            theta, path = ends[thread[:-1]] if level else ends[()], []
+            for count, row in enumerate(rows[at + place : at + size : 2**level]):
+                eta = min(step(before + count + 1), 1.0 / curvature(theta, row))
+                theta = theta - eta * gradient(theta, row)
+                path.append(theta)
+            segments[level, thread] = np.array(path)
+            ends[thread] = theta
+        at += size
+    shares = [
+        sum(len(path) for (at, _), path in segments.items() if at == level) / len(rows) for level in range(levels)
+    ]
+    names = [tuple(int(bit) for bit in f"{t:b}".zfill(levels - 1)) for t in range(leaves)]
+    mu = np.array([sum(shares[k] * segments[k, name[:k]].mean(axis=0) for k in range(levels)) for name in names])
+    S0 = np.zeros((leaves, leaves))
+    for i, one in enumerate(names):
+        for j, two in enumerate(names):
+            for k in range(levels):
+                if one[:k] == two[:k]:
+                    S0[i, j] += shares[k] ** 2 / len(segments[k, one[:k]])
+    gap, ones = mu - mu.mean(axis=0), np.ones(leaves)
+    quadratic = np.diag(gap.T @ np.linalg.inv(S0) @ gap)
+    return mu, np.sqrt(ones @ S0 @ ones * quadratic / (leaves**2 * (leaves - 1)))
