@@ -11,8 +11,8 @@ from halfwidth.study.store import Store
 
 FIELDS = (
     "row problem params method learner eta exponent level seed dim step replicates coverage coverage_se "
-    "coverage_of_mean width mis mis_ratio bias_over_sd coverage_coordinates sigma_error truncations diverged us_per_row "
-    "mis_ratio_se refused burn_in status"
+    "coverage_of_mean width mis mis_ratio bias_over_sd coverage_coordinates sigma_error truncations diverged "
+    "us_per_row mis_ratio_se refused burn_in status"
 ).split()
 SMOKE = (BatteryRow("iid-linear", {"dim": 2}, steps=1_000), BatteryRow("swap-game", {"rho": 0.5}, steps=1_000))
 

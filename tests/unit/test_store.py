@@ -75,10 +75,6 @@ def test_more_replicates_and_more_methods_run_only_what_is_missing(tmp_path, ran
     assert without_times(rows) == without_times(run_study(SPEC, jobs=1))
 
 
-def test_workers_and_store_together_give_the_same_numbers(tmp_path):
-    assert without_times(run_study(SPEC, jobs=2, store=Store(tmp_path))) == without_times(run_study(SPEC, jobs=1))
-
-
 @pytest.mark.parametrize(
     "change",
     [{"seed": 6}, {"settings": {"dim": 3}}, {"eta": 0.6}, {"burn_in": 0.1}, {"level": 0.9}, {"learner": "plain"}],

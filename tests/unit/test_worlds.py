@@ -249,7 +249,7 @@ def test_bad_settings_are_named(name, settings, message):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "eta"), zip(WORLDS, (3.0, 0.5, 3.0, 3.0), strict=True))
+@pytest.mark.parametrize(("name", "eta"), list(zip(WORLDS, (3.0, 0.5, 3.0, 3.0), strict=True)))
 def test_averages_of_long_runs_scatter_as_sigma_says(name, eta):
     """Null: n v'Sigma v is the variance of v'theta_bar; band of four standard errors, and 5% for finite n."""
     world, n, runs = problem(name), 100_000, 200
