@@ -51,15 +51,21 @@ def plug_in(points, rows, gradient, hessian, batch=None):
     return np.linalg.inv(A) @ S @ np.linalg.inv(A).T
 
 
-def higrad(rows, gradient, curvature, step, shared):
-    """Segments of a binary tree, one after the other; returns mu for each leaf and its SE in every coordinate."""
-    dim, levels = len(rows[0]) - 1, len(shared) + 1
+def higrad(rows, gradient, curvature, step, shared, burn_in=0):
+    """Segments of a binary tree, one after the other; returns mu for each leaf and its SE in every coordinate.
+
+    The first `burn_in` rows only move the root.
+    """
+    theta, levels = np.zeros(len(rows[0]) - 1), len(shared) + 1
+    for k, row in enumerate(rows[:burn_in]):
+        theta = theta - min(step(k + 1), 1.0 / curvature(theta, row)) * gradient(theta, row)
+    rows = rows[burn_in:]
     leaves = 2 ** (levels - 1)
-    at, ends, segments = 0, {(): np.zeros(dim)}, {}
+    at, ends, segments = 0, {(): theta}, {}
     for level in range(levels):
         threads = [tuple(int(bit) for bit in f"{t:b}".zfill(level)) if level else () for t in range(2**level)]
         size = shared[level] * 2**level if level < len(shared) else len(rows) - at
-        before = sum(shared[:level])
+        before = burn_in + sum(shared[:level])
         for place, thread in enumerate(threads):
             theta, path = ends[thread[:-1]] if level else ends[()], []
             for count, row in enumerate(rows[at + place : at + size : 2**level]):

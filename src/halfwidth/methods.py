@@ -65,6 +65,11 @@ class Setting:
     def step(self) -> PowerStep:
         return PowerStep(self.eta, self.exponent)
 
+    @property
+    def burned_rows(self) -> int:
+        """The rows of the burn-in, where the number of rows is known."""
+        return round((self.watched_rows or 0) * self.burn_in / (1.0 - self.burn_in))
+
     def make_learner(self, problem: Problem, watchers: Iterable[Watcher], seed: Seed) -> Learner:
         return LEARNERS[self.learner](problem, step=self.step(), watchers=tuple(watchers), seed=seed)
 
@@ -142,7 +147,8 @@ class _Learning:
         self.kind, self.options = kind, options
 
     def __call__(self, problem: Problem, setting: Setting, seed: Seed) -> Learner:
-        return self.kind(problem, step=setting.step(), seed=seed, **self.options)
+        burn_in = setting.burned_rows
+        return self.kind(problem, step=setting.step(), seed=seed, burn_in=burn_in, **self.options)
 
     def changed(self, text: str) -> _Learning:
         """The same with other values of its whole-number options, given like `copies=200`."""
@@ -156,7 +162,8 @@ class _Learning:
 
 def _richardson(problem: Problem, setting: Setting, seed: Seed) -> Learner:
     watcher = OverlappingBatchMeans(problem.dim, step_exponent=setting.exponent)
-    return RichardsonRomberg(problem, step=setting.step(), watchers=(watcher,), seed=seed)
+    burn_in = setting.burned_rows
+    return RichardsonRomberg(problem, step=setting.step(), watchers=(watcher,), seed=seed, burn_in=burn_in)
 
 
 _ROWS = (
@@ -293,7 +300,7 @@ _ROWS = (
         data="iid",
         cost="O(B d)",
         memory="O(B d)",
-        pools="nothing",
+        pools="no",
         citation="Fang, Xu and Yang (2018)",
         learn=_Learning(MultiplierBootstrap, copies=100),
     ),
@@ -304,7 +311,7 @@ _ROWS = (
         data="markov",
         cost="O(B d)",
         memory="O(B d)",
-        pools="nothing",
+        pools="no",
         citation="Fang, Xu and Yang (2018); blocks: halfwidth",
         learn=_Learning(MultiplierBootstrap, copies=100, block=50),
     ),
@@ -315,7 +322,7 @@ _ROWS = (
         data="markov",
         cost="O(B d)",
         memory="O(B d)",
-        pools="nothing",
+        pools="no",
         citation="Liu, Chen and Shang (2023)",
         learn=_Learning(MiniBatchBootstrap, copies=100, batch=25),
     ),
@@ -326,7 +333,7 @@ _ROWS = (
         data="iid",
         cost="O(B d)",
         memory="O(B d)",
-        pools="nothing",
+        pools="no",
         citation="Lam and Wang (2023)",
         learn=_Learning(MultiplierBootstrap, copies=5, rule="cheap"),
     ),
@@ -337,7 +344,7 @@ _ROWS = (
         data="iid",
         cost="O(d^2)",
         memory="O(d^2)",
-        pools="nothing",
+        pools="no",
         citation="Chen, Lee, Tong and Zhang (2020)",
         learn=_Learning(PlugIn),
     ),
@@ -348,7 +355,7 @@ _ROWS = (
         data="markov",
         cost="O(d^2)",
         memory="O(d^2)",
-        pools="nothing",
+        pools="no",
         citation="Chen, Lee, Tong and Zhang (2020); long-run covariance: halfwidth",
         learn=_Learning(PlugIn, long_run=True),
     ),
@@ -359,7 +366,7 @@ _ROWS = (
         data="iid",
         cost="O(d)",
         memory="O(d)",
-        pools="nothing",
+        pools="no",
         citation="Su and Zhu (2023)",
         learn=_Learning(HiGrad),
     ),
@@ -370,7 +377,7 @@ _ROWS = (
         data="iid",
         cost="O(d)",
         memory="O(d)",
-        pools="nothing",
+        pools="no",
         citation="Zhu, Lou, Wei and Wu (2024)",
         learn=_Learning(ParallelRuns),
     ),
@@ -381,7 +388,7 @@ _ROWS = (
         data="iid",
         cost="O(d)",
         memory="O(d)",
-        pools="nothing",
+        pools="no",
         citation="Kuchibhotla, Balakrishnan and Wasserman (2024)",
         learn=_Learning(HullOfRuns),
     ),
@@ -392,7 +399,7 @@ _ROWS = (
         data="markov",
         cost="O(d^2)",
         memory="O(d^2)",
-        pools="nothing",
+        pools="no",
         citation="Dieuleveut, Durmus and Bach (2020); Huo, Chen and Xie (2023)",
         learn=_richardson,
     ),
@@ -403,7 +410,7 @@ _ROWS = (
         data="iid",
         cost="O(d^2)",
         memory="O(d^2)",
-        pools="nothing",
+        pools="no",
         citation="Ni and Huo (2026)",
         learn=_Learning(TrajectoryRegression),
     ),

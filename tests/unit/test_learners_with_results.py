@@ -88,7 +88,8 @@ def test_minibatch_copies_are_those_of_the_definition():
     average, spread = learner_twins.minibatch_bootstrap(
         rows, twins.linear_gradient, linear_curvature, STEP(np.arange(1, 61)), rng, copies=6, batch=5
     )
-    result = MiniBatchBootstrap(WORLD, step=STEP, seed=5, copies=6, batch=5).consume(rows).result()
+    learner = MiniBatchBootstrap(WORLD, step=STEP, seed=5, copies=6, batch=5)
+    result = learner.consume(rows).result()
     np.testing.assert_allclose(result.params, average, rtol=1e-10)
     np.testing.assert_allclose(result.covariance, 300 * np.cov(spread.T, ddof=1), rtol=1e-8)
     assert result.n == 300
@@ -141,12 +142,14 @@ def test_batch_sums_merge_neighbours():
     np.testing.assert_allclose(batches.means(), values[:960].reshape(12, 80, 2).mean(axis=1), rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize(("shared", "n"), [((60, 45), 500), ((40,), 301), ((20, 10, 15), 402)])
-def test_higrad_is_its_definition(shared, n):
+@pytest.mark.parametrize(
+    ("shared", "n", "burn_in"), [((60, 45), 500, 0), ((40,), 301, 0), ((20, 10, 15), 402, 0), ((60, 45), 500, 77)]
+)
+def test_higrad_is_its_definition(shared, n, burn_in):
     rows = given_rows(n)
-    learner = HiGrad(WORLD, step=STEP, shared=shared).consume(rows)
+    learner = HiGrad(WORLD, step=STEP, shared=shared, burn_in=burn_in).consume(rows)
     mu, standard_errors = learner_twins.higrad(
-        rows, twins.linear_gradient, linear_curvature, lambda k: STEP(np.array(k)), shared
+        rows, twins.linear_gradient, linear_curvature, lambda k: STEP(np.array(k)), shared, burn_in
     )
     np.testing.assert_allclose(learner.threads(), mu, rtol=1e-9)
     result = learner.result()
@@ -157,8 +160,9 @@ def test_higrad_is_its_definition(shared, n):
 
 def test_parallel_runs_are_separate_runs_over_every_kth_row():
     rows = given_rows(203)
-    runs = [CappedSGD(WORLD, step=STEP).consume(rows[r::4]).theta_bar for r in range(4)]
-    learner = ParallelRuns(WORLD, step=STEP, runs=4).consume(rows)
+    skipped = [6, 6, 5, 5]  # of 22 rows of burn-in
+    runs = [CappedSGD(WORLD, step=STEP, burn_in=b).consume(rows[r::4]).theta_bar for r, b in enumerate(skipped)]
+    learner = ParallelRuns(WORLD, step=STEP, runs=4, burn_in=22).consume(rows)
     np.testing.assert_allclose(learner.averages(), runs, rtol=1e-10)
     result = learner.result()
     np.testing.assert_allclose(result.bse, np.std(runs, axis=0, ddof=1) / 2.0, rtol=1e-9)

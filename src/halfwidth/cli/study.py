@@ -20,7 +20,7 @@ def study(
     eta: Annotated[float, typer.Option(help="Step constant: the step is eta k^-a.")] = 0.5,
     exponent: Annotated[float, typer.Option(help="Step exponent a, between 1/2 and 1.")] = 0.505,
     epsilon: Annotated[float | None, typer.Option(help="How strongly the data answer to the model.")] = None,
-    learner: Annotated[str, typer.Option(help="plain, truncated or capped.")] = "capped",
+    learner: Annotated[str, typer.Option(help="plain, truncated, capped, implicit, zeroth-order or local.")] = "capped",
     direction: Annotated[str, typer.Option(help="ones, first or all: what the interval is about.")] = "ones",
     level: Annotated[float, typer.Option(help="Confidence level.")] = 0.95,
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = -1,

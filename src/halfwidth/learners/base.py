@@ -4,9 +4,9 @@ A learner works through rows in chunks. Where the problem has its own source, ea
 is deployed (so that a world that answers back sees every step); otherwise rows are given. After every chunk the
 iterates go to all watchers.
 
-With `warm_start=m` the first m rows only find a start (`halfwidth.learners.warm`). The trajectory begins there: its
-count k starts at 1, and watchers and averages see nothing before it. The rows count in `n_seen`, since they were paid
-for, not in `n_iterates`.
+With `warm_start=m` the first m rows only find a start (`halfwidth.learners.warm`), where the trajectory begins: its
+count k starts at 1. With `burn_in=b` its first b iterates are walked and forgotten: k runs on, but watchers, averages
+and results see nothing of them. All these rows count in `n_seen`, since they were paid for, not in `n_iterates`.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class Learner(ABC):
         seed: Seed = 0,
         theta_0: ArrayLike | None = None,
         warm_start: int = 0,
+        burn_in: int = 0,
     ) -> None:
         for watcher in watchers:
             if watcher.dim != problem.dim:
@@ -57,6 +58,7 @@ class Learner(ABC):
         self.rng = np.random.default_rng(seed)
         self.n_seen = 0
         self.warm_start = check_count("warm_start", warm_start, at_least=0)
+        self.burn_in = check_count("burn_in", burn_in, at_least=0)
         self._buffer = np.empty((self.warm_start, problem.row_size))
         start = problem.theta_0 if theta_0 is None else theta_0
         self._theta_0 = check_vector("theta_0", start, problem.dim)  # type: ignore[arg-type]
@@ -78,8 +80,8 @@ class Learner(ABC):
 
     @property
     def n_iterates(self) -> int:
-        """How many iterates the average is over: the rows seen after the warm start."""
-        return max(self.n_seen - self.warm_start, 0)
+        """How many iterates the average is over: the rows seen after the warm start and the burn-in."""
+        return max(self.n_seen - self.warm_start - self.burn_in, 0)
 
     @property
     def deployed(self) -> Vector:
@@ -88,7 +90,7 @@ class Learner(ABC):
 
     @property
     def theta_bar(self) -> Vector:
-        """The average of all iterates so far; the start before any row was seen."""
+        """The average of all iterates so far; the start while there are none."""
         return np.asarray(self._theta_0 + self._total / max(self.n_iterates, 1))
 
     def run(self, steps: int) -> Learner:
@@ -120,8 +122,13 @@ class Learner(ABC):
             rows = self._warm(draw, rows)
         if not len(rows):
             return
+        burning = self.warm_start + self.burn_in - self.n_seen
+        if 0 < burning < len(rows):
+            self._take(draw, rows[:burning])
+            self._take(draw, rows[burning:])
+            return
         thetas = self._thetas[: len(rows)]
-        k = np.arange(self.n_iterates + 1, self.n_iterates + len(rows) + 1)
+        k = np.arange(1, len(rows) + 1) + (self.n_seen - self.warm_start)
         self._walk(draw, rows, thetas, k)
         if not np.isfinite(self._theta).all():
             first = self.n_seen + 1 + int(np.argmin(np.isfinite(thetas).all(axis=1)))
@@ -130,6 +137,9 @@ class Learner(ABC):
                 "row's curvature (CappedSGD, --learner capped)"
             )
         self.n_seen += len(rows)
+        if burning > 0:
+            self._forget()
+            return
         self._total += np.ones(len(rows)) @ thetas - len(rows) * self._theta_0
         for watcher in self.watchers:
             watcher.take(thetas)
@@ -151,6 +161,9 @@ class Learner(ABC):
         """Begin the trajectory at theta; learners with several trajectories move them all there."""
         self._theta_0[:] = theta
         self._theta[:] = theta
+
+    def _forget(self) -> None:  # noqa: B027  (most learners keep nothing but the average)
+        """Drop what a result would be built from: these iterates belong to the burn-in."""
 
     def result(self, watcher: Watcher | None = None, critical: Critical = "calibrated") -> Result:
         """What can be said now, by the given watcher or the only one there is, with this run's own facts."""

@@ -130,6 +130,9 @@ class CopiesResult(OwnResult):
         super()._start_at(theta)
         self._members[:] = theta
 
+    def _forget(self) -> None:
+        self._totals[:] = 0.0
+
     @abstractmethod
     def _terms(self) -> tuple[int, int]:
         """How many terms the totals have, and how many rows stand behind them."""
@@ -177,7 +180,7 @@ class MultiplierBootstrap(CopiesResult):
             thetas,
             self._theta_0,
             self._weight_rng,
-            self.n_iterates,
+            k[0] - 1,
             self.block,
             self._weights,
             self._members,

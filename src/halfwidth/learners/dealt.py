@@ -78,15 +78,19 @@ class DealtRuns(Learner):
         super()._start_at(theta)
         self._runs[:] = theta
 
+    def _forget(self) -> None:
+        self._totals[:] = 0.0
+
     def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
         runs = len(self._runs)
-        self._deal(draw, rows, thetas, (k - 1) % runs, (k - 1) // runs + 1, 1.0 / runs)
+        self._deal(draw, rows, thetas, k, (k - 1) % runs, (k - 1) // runs + 1, 1.0 / runs)
 
     def _deal(
         self,
         draw: bool,
         rows: Vector,
         thetas: Vector,
+        k: NDArray[np.int64],
         who: NDArray[np.int64],
         counts: NDArray[np.int64],
         share: float,
@@ -105,7 +109,7 @@ class DealtRuns(Learner):
             self._theta_0,
             who,
             share,
-            self.n_iterates,
+            k[0] - 1,
             self._meet,
             self._runs,
             self._totals,

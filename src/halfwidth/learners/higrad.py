@@ -47,7 +47,7 @@ class HiGrad(DealtRuns, OwnResult):
         self.shared = tuple(check_count("shared", rows) for rows in shared)
         super().__init__(problem, runs=2 ** len(shared), **common)
         levels = np.arange(len(shared))
-        self._ends = np.cumsum(2**levels * np.array(self.shared))  # in rows of the stream
+        self._ends = self.burn_in + np.cumsum(2**levels * np.array(self.shared))  # in rows of the stream
         self._segments = np.zeros((len(shared) + 1, *self._runs.shape))  # totals by level and first leaf
 
     def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
@@ -58,18 +58,18 @@ class HiGrad(DealtRuns, OwnResult):
     def _one_level(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
         level = int(np.searchsorted(self._ends, k[0]))
         threads, spread = 2**level, len(self._runs) >> level
-        begun = int(self._ends[level - 1]) if level else 0
+        begun = int(self._ends[level - 1]) if level else self.burn_in
         place = k - 1 - begun
-        counts = sum(self.shared[:level]) + place // threads + 1
+        counts = self.burn_in + sum(self.shared[:level]) + place // threads + 1
         self._totals = self._segments[level]
-        self._deal(draw, rows, thetas, place % threads * spread, counts, 1.0 / threads)
+        self._deal(draw, rows, thetas, k, place % threads * spread, counts, 1.0 / threads)
         if level < len(self.shared) and k[-1] == self._ends[level]:
             self._runs[:] = np.repeat(self._runs[::spread], spread, axis=0)
 
     def _lengths(self) -> NDArray[np.int64]:
         """Rows of every segment, (levels, leaves); a segment is repeated for all leaves below it."""
         leaves = len(self._runs)
-        last = self.n_iterates - int(self._ends[-1])
+        last = self.n_iterates + self.burn_in - int(self._ends[-1])
         lengths = [np.full(leaves, rows) for rows in self.shared]
         return np.array([*lengths, (last + leaves - 1 - np.arange(leaves)) // leaves])
 
@@ -100,7 +100,7 @@ class HiGrad(DealtRuns, OwnResult):
         return shape
 
     def _rows_needed(self) -> int:
-        return int(self._ends[-1]) + 2 * len(self._runs)
+        return int(self._ends[-1]) - self.burn_in + 2 * len(self._runs)
 
     def _own_result(self) -> Result:
         mu, shape = self.threads(), self._shape()

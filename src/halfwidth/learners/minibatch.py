@@ -98,7 +98,7 @@ class MiniBatchBootstrap(CopiesResult):
         return 2 * self.batch
 
     def _terms(self) -> tuple[int, int]:
-        batches = self.n_iterates // self.batch
+        batches = (self.n_iterates + self.burn_in) // self.batch - self.burn_in // self.batch
         return batches, batches * self.batch
 
     def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
@@ -114,7 +114,7 @@ class MiniBatchBootstrap(CopiesResult):
             thetas,
             self._theta_0,
             self._weight_rng,
-            self.n_iterates,
+            k[0] - 1,
             self.batch,
             self._weights,
             self._members,

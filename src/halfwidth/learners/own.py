@@ -35,7 +35,7 @@ class OwnResult(Learner):
         if critical not in ("calibrated", "normal"):
             raise InputError.of("critical", "be 'calibrated' or 'normal'", critical)
         if self.n_iterates < self._rows_needed():
-            needed = self.warm_start + self._rows_needed()
+            needed = self.warm_start + self.burn_in + self._rows_needed()
             raise NotEnoughData.rows(f"an interval by {self.name}", self.n_seen, needed)
         result = self._own_result()
         if not np.isfinite(result.covariance).all():

@@ -39,7 +39,8 @@ class ParallelRuns(DealtRuns, OwnResult):
     def averages(self) -> Vector:
         """The average of each run, as rows."""
         K = len(self._runs)
-        lengths = (self.n_iterates + K - 1 - np.arange(K)) // K
+        late = K - 1 - np.arange(K)
+        lengths = (self.n_iterates + self.burn_in + late) // K - (self.burn_in + late) // K
         return np.asarray(self._theta_0 + self._totals / lengths[:, None])
 
     def _own_result(self) -> Result:

@@ -111,6 +111,11 @@ class PlugIn(OwnResult):
         super()._start_at(theta)
         self._mean[:] = theta
 
+    def _forget(self) -> None:
+        self._curvature[:] = 0.0
+        self._noise[:] = 0.0
+        self._batches = BatchSums(self.problem.dim, FIRST_LENGTH, MOST_BATCHES)
+
     def _rows_needed(self) -> int:
         return FEWEST_BATCHES * FIRST_LENGTH if self.long_run else self.problem.dim + 1
 
@@ -127,7 +132,7 @@ class PlugIn(OwnResult):
             self.step(k),
             self._grad,
             thetas,
-            self.n_iterates,
+            k[0] - 1 - (self.burn_in if k[0] > self.burn_in else 0),
             self.long_run,
             self._mean,
             grads,

@@ -64,6 +64,10 @@ class TrajectoryRegression(OwnResult):
         self._grad = np.empty(problem.dim)
         self._kernel = specialise(record, problem.sample or no_rows, problem.gradient, problem.curvature or no_cap)
 
+    def _forget(self) -> None:
+        self._sums[:] = 0.0
+        self._products[:] = 0.0
+
     def _rows_needed(self) -> int:
         return 2 * self.problem.dim + 2
 

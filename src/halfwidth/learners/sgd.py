@@ -62,8 +62,17 @@ class SGD(Learner):
         seed: Seed = 0,
         theta_0: ArrayLike | None = None,
         warm_start: int = 0,
+        burn_in: int = 0,
     ) -> None:
-        super().__init__(problem, step=step, watchers=watchers, seed=seed, theta_0=theta_0, warm_start=warm_start)
+        super().__init__(
+            problem,
+            step=step,
+            watchers=watchers,
+            seed=seed,
+            theta_0=theta_0,
+            warm_start=warm_start,
+            burn_in=burn_in,
+        )
         self._kernel = specialise(descend, problem.sample or no_rows, problem.gradient, self._cap())
         self._grad = np.empty(problem.dim)
         self._capped = 0
@@ -99,4 +108,4 @@ class CappedSGD(SGD):
         return self.problem.curvature
 
     def _facts(self) -> dict[str, Any]:
-        return {"capped_share": self._capped / max(self.n_iterates, 1)}
+        return {"capped_share": self._capped / max(self.n_seen - self.warm_start, 1)}

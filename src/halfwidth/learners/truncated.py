@@ -88,8 +88,17 @@ class TruncatedSGD(Learner):
         seed: Seed = 0,
         theta_0: ArrayLike | None = None,
         warm_start: int = 0,
+        burn_in: int = 0,
     ) -> None:
-        super().__init__(problem, step=step, watchers=watchers, seed=seed, theta_0=theta_0, warm_start=warm_start)
+        super().__init__(
+            problem,
+            step=step,
+            watchers=watchers,
+            seed=seed,
+            theta_0=theta_0,
+            warm_start=warm_start,
+            burn_in=burn_in,
+        )
         self.threshold = Threshold() if threshold is None else threshold
         self.sets = TruncationSets() if sets is None else sets
         self.truncations = 0

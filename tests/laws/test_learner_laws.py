@@ -102,10 +102,12 @@ def assert_same_run(one, other):
 
 @every_learner
 @settings(max_examples=5)
-@given(cuts=st.lists(st.integers(0, 900), max_size=4), warm_start=st.sampled_from([0, 0, 57]))
-def test_running_in_pieces_is_running_in_one_go(kind, cuts, warm_start):
-    whole = fresh(kind, warm_start=warm_start).run(900)
-    pieces = fresh(kind, warm_start=warm_start)
+@given(
+    cuts=st.lists(st.integers(0, 900), max_size=4), start=st.sampled_from([{}, {"warm_start": 57}, {"burn_in": 133}])
+)
+def test_running_in_pieces_is_running_in_one_go(kind, cuts, start):
+    whole = fresh(kind, **start).run(900)
+    pieces = fresh(kind, **start)
     for size in np.diff([0, *sorted(cuts), 900]):
         pieces.run(int(size))
     assert_same_run(whole, pieces)
@@ -190,6 +192,25 @@ def test_a_warm_start_begins_where_the_buffer_leads(kind):
     warm = fresh(kind, theta_0=start).consume(given_rows(800)[200:])
     np.testing.assert_array_equal(learner.watchers[0].thetas, warm.watchers[0].thetas)
     np.testing.assert_allclose(learner.result().covariance, warm.result().covariance, rtol=1e-7, atol=1e-12)
+
+
+@every_learner
+def test_burn_in_is_walked_and_forgotten(kind):
+    whole, burned = fresh(kind).run(1_197), fresh(kind, burn_in=405).run(1_197)
+    assert (burned.n_seen, burned.n_iterates, burned.watchers[0].n_seen) == (1_197, 792, 792)
+    if kind.learner is not learners.HiGrad:  # whose tree begins after the burn-in
+        np.testing.assert_array_equal(burned.watchers[0].thetas, whole.watchers[0].thetas[405:])
+    np.testing.assert_allclose(burned.theta_bar, burned.watchers[0].thetas.mean(axis=0), rtol=1e-12)
+    result = burned.result()
+    assert result.n == 792
+    # Far from the start nothing but the averages that begin there can move the estimate away from them.
+    np.testing.assert_allclose(result.params, burned.theta_bar, atol=0.05)
+
+
+@own_results
+def test_burn_in_forgets_a_bad_start(kind):
+    near, far = (fresh(kind, burn_in=2_000, theta_0=start).run(4_000).result() for start in (np.zeros(DIM), [9, -9, 9]))
+    np.testing.assert_allclose(far.covariance, near.covariance, atol=0.25 * np.abs(near.covariance).max())
 
 
 @own_results
