@@ -19,6 +19,7 @@ from scipy.linalg.blas import dsyrk
 from sklearn.linear_model import SGDRegressor
 
 import halfwidth as hw
+from halfwidth.watchers import Watcher
 
 ROUNDS = 7
 PAPER_MILLISECONDS = {2: 0.28, 30: 0.49, 50: 0.70}
@@ -44,7 +45,7 @@ def learners(dim: int, rows: int) -> dict[str, float]:
     problem = hw.problem("iid-linear", dim=dim)
     step = hw.PowerStep(0.1, 0.505)
 
-    def ours(*watchers: hw.OverlappingBatchMeans) -> object:
+    def ours(*watchers: Watcher) -> object:
         return hw.SGD(problem, step=step, watchers=watchers).consume(given)
 
     def sklearn() -> object:
@@ -56,6 +57,8 @@ def learners(dim: int, rows: int) -> dict[str, float]:
             "scikit-learn": sklearn,
             "sgd": ours,
             "sgd + full": lambda: ours(hw.OverlappingBatchMeans(dim)),
+            "sgd + equal batches": lambda: ours(hw.EqualBatchMeans(dim)),
+            "sgd + flat-top": lambda: ours(hw.FlatTopBatchMeans(dim)),
             "sgd + one direction": lambda: ours(
                 hw.OverlappingBatchMeans(dim, view="projection", projection=np.ones((1, dim)))
             ),
@@ -97,6 +100,9 @@ def main() -> None:
         print(f"  (SGD + full covariance) / scikit-learn: {us['sgd + full'] / us['scikit-learn']:.2f} (<= {target})")
         ratio = us["sgd + one direction"] / us["sgd"]
         print(f"  (SGD + one direction) / SGD alone:      {ratio:.2f}" + (" (<= 1.5)" if dim == 50 else ""))
+        for name in ("equal batches", "flat-top"):
+            ratio = us[f"sgd + {name}"] / us["sgd"]
+            print(f"  {f'(SGD + {name}) / SGD alone:':<40}{ratio:.2f}" + (" (<= 1.3)" if dim == 50 else ""))
     us = against_dsyrk(200, 50_000)
     print(f"d = 200: dsyrk {us['dsyrk']:.2f}, update_many {us['update_many']:.2f} us/row")
     print(f"  fraction of the dsyrk rate: {us['dsyrk'] / us['update_many']:.2f} (>= 0.5)")
