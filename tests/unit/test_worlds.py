@@ -6,6 +6,7 @@ from scipy.special import expit, ndtri
 
 from halfwidth.errors import InputError
 from halfwidth.learners import LEARNERS
+from halfwidth.learners.warm import collect_rows
 from halfwidth.problems import problem
 from halfwidth.problems.strategic import Population, catch_up, sample_strategic, strategic_world, synthetic_population
 from halfwidth.schedules import PowerStep
@@ -260,3 +261,31 @@ def test_averages_of_long_runs_scatter_as_sigma_says(name, eta):
         ratio = n * np.var(averages @ v, ddof=1) / (v @ world.sigma @ v)
         assert abs(ratio - 1.0) < 0.05 + 4 * np.sqrt(2 / runs)
         assert abs(np.mean(averages @ v) - v @ world.theta_star) < 0.6 * np.sqrt(v @ world.sigma @ v / n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ar-logistic", "ar-poisson"])
+def test_offline_fits_scatter_as_sigma_says(name):
+    """Null: n e'Sigma^-1 e / dim has mean one for the offline fit, which has the same limit; band of four standard
+    errors, and 3% for finite n. Negative control: the covariance that ignores the lags lies outside it."""
+    world, n, runs = problem(name), 20_000, 150
+    errors = np.array([offline_fit(world, n, seed) - world.theta_star for seed in range(runs)])
+    band = 0.03 + 4 * np.sqrt(2 / (runs * world.dim))
+    assert abs(mahalanobis(errors, world.sigma) * n - 1.0) < band
+    blind = problem(name, psi=0.0)
+    assert mahalanobis(errors, blind.sigma) * n - 1.0 > band
+
+
+def mahalanobis(errors, sigma):
+    return np.einsum("ri,ij,rj->r", errors, np.linalg.inv(sigma), errors).mean() / errors.shape[1]
+
+
+def offline_fit(world, n, seed):
+    rows = np.empty((n + 200, world.row_size))
+    collect_rows(world, np.random.default_rng(seed), np.zeros(world.dim), np.array(world.state_0), rows)
+    X, y, theta = rows[200:, :-1], rows[200:, -1], world.theta_star.copy()
+    for _ in range(8):
+        mean = expit(X @ theta) if world.name == "ar-logistic" else np.exp(X @ theta)
+        weight = mean * (1 - mean) if world.name == "ar-logistic" else mean
+        theta -= np.linalg.solve((X.T * weight) @ X, X.T @ (mean - y))
+    return theta
