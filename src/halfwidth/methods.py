@@ -161,7 +161,7 @@ class _Learning:
 
 
 def _richardson(problem: Problem, setting: Setting, seed: Seed) -> Learner:
-    watcher = OverlappingBatchMeans(problem.dim, step_exponent=setting.exponent)
+    watcher = FixedBatchMeans(problem.dim, batches=6)
     burn_in = setting.burned_rows
     return RichardsonRomberg(problem, step=setting.step(), watchers=(watcher,), seed=seed, burn_in=burn_in)
 
@@ -394,11 +394,11 @@ _ROWS = (
     ),
     Method(
         "richardson-romberg",
-        "two trajectories with steps eta and eta/2 combined against the bias, overlapping batch means",
-        law="Brownian functional of the block plan at n",
+        "steps eta and eta/2 on the same rows, combined against the bias; 6 batches",
+        law="t with 5 degrees of freedom",
         data="markov",
-        cost="O(d^2)",
-        memory="O(d^2)",
+        cost="O(d)",
+        memory="O(d)",
         pools="no",
         citation="Dieuleveut, Durmus and Bach (2020); Huo, Chen and Xie (2023)",
         learn=_richardson,

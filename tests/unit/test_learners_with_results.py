@@ -13,6 +13,7 @@ from halfwidth import OverlappingBatchMeans, PowerStep, Problem
 from halfwidth.errors import Diverged, InputError, NotEnoughData
 from halfwidth.inference.draws import hull_rank
 from halfwidth.learners import (
+    LEARNERS,
     CappedSGD,
     HiGrad,
     HullOfRuns,
@@ -28,6 +29,7 @@ from halfwidth.learners import (
 )
 from halfwidth.learners.sums import BatchSums
 from halfwidth.learners.warm import collect_rows
+from halfwidth.methods import Setting, method
 from halfwidth.problems import problem
 
 DIM = 3
@@ -336,6 +338,21 @@ def test_copies_that_diverge_raise():
     learner.consume(-np.arange(20.0)[:, None])
     with np.errstate(invalid="ignore"), pytest.raises(Diverged, match="bootstrap left the finite numbers"):
         learner.result()
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_can_be_named_in_a_study(name):
+    learner = Setting(learner=name).make_learner(WORLD, [OverlappingBatchMeans(DIM)], seed=0).run(2_000)
+    assert learner.name == name
+    assert learner.result().n == 2_000
+
+
+def test_a_settings_burn_in_reaches_methods_with_learners_of_their_own():
+    setting = Setting(burn_in=0.05, watched_rows=1_900)
+    for name in ("plug-in", "richardson-romberg"):
+        learner = method(name).learn(WORLD, setting, 0).run(2_000)
+        assert (learner.burn_in, learner.result().n) == (100, 1_900)
+    assert method("plug-in").learn(WORLD, Setting(burn_in=0.05), 0).burn_in == 0
 
 
 def test_a_normal_critical_value_can_be_asked_for():

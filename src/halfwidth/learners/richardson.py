@@ -5,8 +5,9 @@
 E theta_k(eta) = theta* + c eta_k + o(eta_k) for losses that are not quadratic and for rows that depend on each other;
 the combination has no term in eta_k (A. Dieuleveut, A. Durmus and F. Bach, Annals of Statistics 48, 2020, for constant
 steps; D. Huo, Y. Chen and Q. Xie, 2023, for Markov data). Both averages have the same limit and the same noise, so the
-combined average keeps Sigma. Watchers see the combined trajectory; the method of this name gives it overlapping batch
-means. Exogenous streams only: where the data answer, the two trajectories would need worlds of their own.
+combined average keeps Sigma. Watchers see the combined trajectory, which stays correlated as long as the one with half
+the steps: the method of this name takes few, long batches (t over 6) rather than many short ones. Exogenous streams
+only: where the data answer, the two trajectories would need worlds of their own.
 """
 
 from __future__ import annotations
