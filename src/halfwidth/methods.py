@@ -33,6 +33,7 @@ from halfwidth.watchers import (
     FixedBatchMeans,
     FlatTopBatchMeans,
     FunctionalScaling,
+    IncreasingBatchMeans,
     OverlappingBatchMeans,
     RandomScaling,
     SpectralVariance,
@@ -102,6 +103,12 @@ class Method:
 
 def _overlapping(dim: int, setting: Setting) -> Watcher:
     return OverlappingBatchMeans(dim, step_exponent=setting.exponent)
+
+
+def _increasing(dim: int, setting: Setting) -> Watcher:
+    if setting.watched_rows is None:
+        raise InputError("batch-means-increasing must be told the number of rows beforehand; use batch-means instead")
+    return IncreasingBatchMeans(dim, planned_rows=setting.watched_rows, step_exponent=setting.exponent)
 
 
 def _equal(dim: int, setting: Setting) -> Watcher:
@@ -189,6 +196,17 @@ _ROWS = (
         citation="Roy and Balasubramanian (2023)",
         watch=_overlapping,
         critical="normal",
+    ),
+    Method(
+        "batch-means-increasing",
+        "non-overlapping batches that grow with the correlation time, for a planned number of rows",
+        law="t, batches - 1 degrees of freedom",
+        data="state-dependent",
+        cost="O(d)",
+        memory="O(d^2)",
+        pools="independent runs",
+        citation="Chen, Lee, Tong and Zhang (2020); t: halfwidth",
+        watch=_increasing,
     ),
     Method(
         "batch-means",

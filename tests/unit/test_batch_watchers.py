@@ -13,6 +13,7 @@ from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.inference.laws import NormalLaw
 from halfwidth.inference.scaling import LEVELS, MEAN_SQUARE, QUANTILES, FunctionalLaw, scaling_law
 from halfwidth.inference.sequence import MixtureLaw
+from halfwidth.methods import METHODS, Setting, method
 from halfwidth.watchers.base import restored
 from halfwidth.watchers.flattop import flat_top_degrees_of_freedom
 from halfwidth.watchers.spectral import bartlett_moments
@@ -196,6 +197,23 @@ def test_increasing_batches_end_at_the_planned_rows():
 def test_bad_settings_are_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+WATCHING = [row for row in METHODS.values() if row.watch is not None]
+
+
+@pytest.mark.parametrize("row", WATCHING, ids=lambda row: row.name)
+def test_every_watching_method_gives_an_interval_for_any_direction(row):
+    watcher = row.watch(3, Setting(watched_rows=5_000))
+    watcher.update_many(np.random.default_rng(0).standard_normal((5_000, 3)))
+    interval = watcher.interval([1.0, -1.0, 2.0], critical=row.critical)
+    assert 0.0 < interval.half_width < 1.0
+    assert abs(interval.estimate) < 4 * interval.half_width
+
+
+def test_increasing_batches_must_be_told_the_number_of_rows():
+    with pytest.raises(InputError, match="must be told the number of rows beforehand; use batch-means"):
+        method("batch-means-increasing").watch(3, Setting())
 
 
 def test_random_scaling_has_the_published_quantiles():

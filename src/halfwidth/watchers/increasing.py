@@ -92,7 +92,7 @@ class IncreasingBatchMeans(StudentWatcher):
                 self._reference[:] = seen[0]
             end = self.batch_end(self._begun())
             rows = seen[at : at + end - self._n] - self._reference
-            self._current += rows.sum(axis=0)
+            self._current += np.ones(len(rows)) @ rows
             looked = rows[-self._n % _SAMPLED_EVERY :: _SAMPLED_EVERY]
             self._squares += np.einsum("ij,ij->j", looked, looked)
             self._sampled += len(looked)
