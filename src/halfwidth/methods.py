@@ -13,6 +13,7 @@ from typing import Any, Literal
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.learners import (
     LEARNERS,
+    Auto,
     HiGrad,
     HullOfRuns,
     Learner,
@@ -173,7 +174,34 @@ def _richardson(problem: Problem, setting: Setting, seed: Seed) -> Learner:
     return RichardsonRomberg(problem, step=setting.step(), watchers=(watcher,), seed=seed, burn_in=burn_in)
 
 
+def _auto(gradient_only: bool) -> Callable[[Problem, Setting, Seed], Learner]:
+    """It chooses its own steps and burn-in, whatever the setting."""
+    return lambda problem, setting, seed: Auto(problem, gradient_only=gradient_only, seed=seed)
+
+
 _ROWS = (
+    Method(
+        "auto",
+        "a one-step centre corrected for the data's answer to theta; steps and batches choose themselves",
+        law="t, batches - 1 degrees of freedom",
+        data="state-dependent",
+        cost="O(d^2)",
+        memory="O(64 d^2)",
+        pools="no",
+        citation="halfwidth; one-step: Le Cam (1956)",
+        learn=_auto(gradient_only=False),
+    ),
+    Method(
+        "auto-gradient",
+        "the same from gradients alone: differences on the same rows stand for the Hessian",
+        law="t, batches - 1 degrees of freedom",
+        data="state-dependent",
+        cost="O(d)",
+        memory="O(64 d^2)",
+        pools="no",
+        citation="halfwidth; one-step: Le Cam (1956)",
+        learn=_auto(gradient_only=True),
+    ),
     Method(
         "obm",
         "overlapping batch means, growing blocks, critical value calibrated to the few blocks there are",

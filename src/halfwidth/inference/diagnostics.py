@@ -23,6 +23,8 @@ class Diagnostics:
     truncated_at: tuple[int, ...] = ()
     capped_share: float | None = None
     flags: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a method chose by itself, and why."""
 
     @property
     def status(self) -> str:

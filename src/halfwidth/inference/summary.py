@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def summary_text(result: Result, level: float) -> str:
-    """What the errors rest on, the coefficients, and the warnings, in that order."""
+    """What the errors rest on, the coefficients, the notes and the warnings, in that order."""
     tail = 50.0 * (1.0 - level)
     header = ["", "coef", "std err", "t", "P>|t|", f"[{tail:.4g}%", f"{100 - tail:.4g}%]"]
     interval = result.interval(level=level)
@@ -41,6 +41,7 @@ def summary_text(result: Result, level: float) -> str:
         *_facts(result),
     ]
     body = [*facts, rule, line(header), "-" * len(rule), *map(line, rows), rule]
+    body += [f"note: {text}" for text in result.diagnostics.notes]
     return "\n".join(body + [f"warning ({name}): {text}" for name, text in result.diagnostics.flags])
 
 

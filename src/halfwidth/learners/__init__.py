@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from halfwidth.learners.auto import Auto
 from halfwidth.learners.base import Learner
 from halfwidth.learners.bootstrap import MultiplierBootstrap
 from halfwidth.learners.higrad import HiGrad
@@ -19,6 +20,7 @@ from halfwidth.learners.zeroth import ZerothOrderSGD
 __all__ = [
     "LEARNERS",
     "SGD",
+    "Auto",
     "CappedSGD",
     "HiGrad",
     "HullOfRuns",

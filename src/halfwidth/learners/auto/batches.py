@@ -1,0 +1,133 @@
+"""Dyadic batches of the estimating equation, its root, and the residuals that its error is read from.
+
+Batch j holds sums over its chunks c of n_j rows (`halfwidth.learners.auto.chunks`), relative to `origin`:
+
+    A_j = sum H_c,   b_j = sum H_c point_c - g_c + m Q_c,   L_j = sum m point_c,   T_j = sum m theta_c.
+
+For ANY fixed matrix J let A'_j = A_j + n_j J and B'_j = b_j + J T_j - n_j Q. The centre is
+
+    c = (sum A'_j)^-1 sum B'_j,   so that for a quadratic loss, exactly,
+    c - theta* = -(sum A'_j)^-1 sum_c [ g_c(theta*) - m J (theta_c - theta*) ],
+
+and r_j = B'_j - A'_j c are the batch sums of that same bracket. The interval is therefore consistent for every J; J
+only decides how fast the bracket mixes. With J = 0 it contains the data's answer to theta, as slow as the deployed
+steps; with J the slope of that answer (`halfwidth.learners.auto.response`) only noise is left, and short batches do.
+
+Without a Hessian A_j = n_j H and b_j is completed by H L_j, with the mean H of all differences so far.
+
+Q is what the expansions leave out, a row: rows expanded at an older point carry 1/2 D3[point_c - theta*]^2. Every move
+of the point is weighed on the chunks after it (D a row), and Q += D corrects all rows from before the move; the rows
+since then, `moved`, are expanded at the new point and get D back.
+
+When all `MOST` batches are full, neighbours merge: between 32 and 64 batches at any time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.learners.auto.start import inverse
+
+Vector = NDArray[np.float64]
+
+MOST = 64
+FIRST_CHUNKS = 4
+
+
+@dataclass(frozen=True)
+class Equation:
+    """A'_j (K, d, d) and B'_j (K, d), one for each batch, with the rows n_j."""
+
+    A: Vector
+    B: Vector
+    rows: Vector
+
+    def root(self, prior: Vector | None = None) -> Vector:
+        """(sum A')^-1 sum B', shrunk towards 0 by a prior curvature."""
+        total = self.A.sum(axis=0)
+        return np.asarray(inverse(total if prior is None else total + prior) @ self.B.sum(axis=0))
+
+    def influences(self) -> Vector:
+        """(sum A')^-1 (B'_j - A'_j c): what each batch adds to the error of the centre, (K, d)."""
+        residuals = self.B - self.A @ self.root()
+        return np.asarray(residuals @ inverse(self.A.sum(axis=0)).T)
+
+
+class Batches:
+    """The sums; the batch that is being filled is the one at `open`."""
+
+    def __init__(self, dim: int, chunk_rows: int) -> None:
+        self._chunk_rows = chunk_rows
+        self.A = np.zeros((MOST, dim, dim))
+        self.b, self.L, self.T = (np.zeros((MOST, dim)) for _ in range(3))
+        self.n, self.moved = np.zeros(MOST), np.zeros(MOST)
+        self.clear()
+
+    def _arrays(self) -> tuple[Vector, ...]:
+        return self.A, self.b, self.L, self.T, self.n, self.moved
+
+    def clear(self) -> None:
+        self.open = 0
+        self.length = FIRST_CHUNKS * self._chunk_rows
+        for sums in self._arrays():
+            sums[:] = 0.0
+
+    @property
+    def rows(self) -> int:
+        return int(self.n.sum())
+
+    @property
+    def room(self) -> int:
+        """How many chunks the open batch still takes."""
+        return int(self.length - self.n[self.open]) // self._chunk_rows
+
+    def current(self) -> tuple[Vector, Vector, Vector, Vector]:
+        """The open batch's A, b, L and T, for the loop to add to."""
+        return self.A[self.open], self.b[self.open], self.L[self.open], self.T[self.open]
+
+    def note(self, chunks: int, moved: bool) -> None:
+        """The loop added so many chunks, after a move that is still being weighed or not."""
+        self.n[self.open] += chunks * self._chunk_rows
+        if moved:
+            self.moved[self.open] += chunks * self._chunk_rows
+        if self.room == 0:
+            self.open += 1
+            if self.open == MOST:
+                self._merge()
+
+    def give_back(self, D: Vector) -> None:
+        """The move is weighed: the rows since then need no correction."""
+        self.b += self.moved[:, None] * D
+        self.moved[:] = 0.0
+
+    def equation(self, J: Vector, Q: Vector, D: Vector, hessian: Vector | None) -> Equation:
+        """A' and B' of every batch; Q includes D, the last move's share, which is given back to the rows since then.
+
+        `hessian` is the mean one where there are only differences. An open batch less than half full joins its
+        neighbour.
+        """
+        rows, T = self.n[:, None], self.T
+        B = self.b + T @ J.T - rows * Q + self.moved[:, None] * D
+        A = self.A + rows[:, :, None] * J
+        if hessian is not None:
+            A, B = A + rows[:, :, None] * hessian, B + self.L @ hessian.T
+        K = self.open
+        if K == 0 or self.n[K] >= 0.5 * self.length:
+            K += 1
+        elif self.n[K] > 0.0:
+            for sums in (A, B):
+                sums[K - 1] += sums[K]
+        n = self.n[:K].copy()
+        n[-1] += self.n[K:].sum()
+        return Equation(A[:K], B[:K], n)
+
+    def _merge(self) -> None:
+        half = MOST // 2
+        for sums in self._arrays():
+            sums[:half] = sums[0::2] + sums[1::2]
+            sums[half:] = 0.0
+        self.open = half
+        self.length *= 2

@@ -1,0 +1,345 @@
+"""`auto`: an interval that chooses its own steps, centre and batches.
+
+It looks at past rows, the gradient and, if there is one, the Hessian at fixed data; at nothing else. Rows are gathered
+into chunks of m (64, or 128 above 24 dimensions); theta is deployed for a whole chunk and moves at its end. Rows that
+do not fill a chunk yet wait: they count in `n_seen`, and enter the answer with their chunk.
+
+| rows                | what happens                                                                              |
+|---------------------|-------------------------------------------------------------------------------------------|
+| to N0               | theta_0 is deployed, then a damped Newton over these rows (`start`)                       |
+| to 2 N0             | preconditioned steps from there (`chunks`)                                                |
+| to 4 N0             | the deployed thetas are averaged: the average is the first linearisation point            |
+| from 4 N0 on        | batches of the linearised equation (`batches`), regression of the response (`response`)   |
+| every 20% more rows | a refresh: mean Hessian H, response J, preconditioner P = (H + J)^-1, linearisation point |
+
+N0 is the first multiple of m from max(512, 10 d) on. Steps are min(k^-0.505, 0.35 / (m + d + 1)) for the chunk's
+gradient sum. At a refresh the linearisation point moves to
+
+    (sum A' + n_0 (H + J))^-1 (sum B' + n_0 (H + J) point_0),
+
+with the point where estimation began as a prior worth n_0 rows, half of those before it: without it the moves are not
+nearly uncorrelated with the rows, and the correction Q overshoots. A move along which the gradient is not linear
+enough (`bent` above 0.3 on the chunk at hand) is shortened and estimation begins anew from there.
+
+With differences in place of a Hessian, one coordinate is probed in every chunk, in turn and with alternating sign, and
+all of them in the first chunks of estimation; the spacing is 1/20 of what one row moves a Newton step by.
+
+Equations: `halfwidth.learners.auto.batches`; page: docs/auto.md. The centre is after one-step estimation (L. Le Cam
+1956), the batches after Singh, Shukla and Vats (2023); response, rebasing and their combination are halfwidth's.
+
+| text                     | here                                      |
+|--------------------------|-------------------------------------------|
+| point, point_0, previous | `_point`, `_origin`, `_previous`          |
+| H, J, P                  | `_mean_hessian()`, `_J`, `_P`             |
+| Q, D                     | `_Q`, `_D`                                |
+| n_0                      | `_prior_rows`                             |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from halfwidth.compiled import specialise
+from halfwidth.errors import Diverged
+from halfwidth.inference import Diagnostics
+from halfwidth.inference.batches import BatchesResult
+from halfwidth.inference.student import StudentLaw
+from halfwidth.learners.auto import verdict
+from halfwidth.learners.auto.batches import FIRST_CHUNKS, Batches
+from halfwidth.learners.auto.chunks import with_differences, with_hessian
+from halfwidth.learners.auto.field import DifferencedField, Field, StaticField
+from halfwidth.learners.auto.response import Response, ResponseNotes, regress
+from halfwidth.learners.auto.start import inverse, warm_newton
+from halfwidth.learners.base import Seed, Vector
+from halfwidth.learners.own import OwnResult
+from halfwidth.learners.warm import collect_rows, no_rows
+from halfwidth.problems import Problem
+from halfwidth.schedules import PowerStep
+from halfwidth.watchers import Watcher
+
+_STEP = PowerStep(1.0, 0.505)
+_LARGEST_STEP = 0.35
+_GROWTH, _RESPONSE_GROWTH = 1.2, 1.5
+_WEIGHED_CHUNKS = 8
+_RESTART_UNTIL = 64
+_SPACING = 0.05
+_FEWEST_BATCHES = 4
+_BIG_DIM = 24
+
+
+class Auto(OwnResult):
+    """Learns, and says how sure it is; `gradient_only` does without the problem's Hessian."""
+
+    name = "auto"
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        gradient_only: bool = False,
+        watchers: Sequence[Watcher] = (),
+        seed: Seed = 0,
+        theta_0: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(problem, step=_STEP, watchers=watchers, seed=seed, theta_0=theta_0)
+        if gradient_only:
+            self.name = "auto-gradient"
+        dim, sample = problem.dim, problem.sample or no_rows
+        self.differences = gradient_only or problem.hessian is None
+        self._field: Field = DifferencedField(problem) if self.differences else StaticField(problem)
+        if self.differences:
+            self._kernel = specialise(with_differences, sample, problem.gradient)
+        else:
+            self._kernel = specialise(with_hessian, sample, problem.gradient, problem.hessian)
+        self._m = 64 if dim <= _BIG_DIM else 128
+        self._first = -(-max(512, 10 * dim) // self._m) * self._m  # N0
+        self._largest_step = _LARGEST_STEP / (self._m + dim + 1.0)
+        self._buffer = np.empty((self._first, problem.row_size))
+        self._chunk, self._filled = np.empty((self._m, problem.row_size)), 0
+        self._k = 0  # rows in finished chunks
+        self._phase = 0  # 0: moving, 1: averaging, 2: estimating
+        self._point, self._previous, self._origin = (self._theta.copy() for _ in range(3))
+        self._P, self._J, self._hessian_sum = (np.zeros((dim, dim)) for _ in range(3))
+        self._hessian_rows, self._Q, self._D = (np.zeros(dim) for _ in range(3))
+        self._start_hessian: Vector | None = None
+        self._batches, self._notes = Batches(dim, self._m), ResponseNotes(dim)
+        self._began, self._restarts, self._prior_rows = 0, 0, 0.0
+        self._next_refresh, self._next_response = 0, 0
+        self._weighed: int | None = None  # chunks since the point moved, until the move is weighed
+        self._bent = 0.0
+        self._chunks, self._held = 0, 0
+        self._spacing = np.zeros(dim if self.differences else 0)
+        self._turn, self._whole = 0, 0
+
+    # ---- rows in
+
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
+        at = self._gather(draw, rows, thetas) if self._k == 0 else 0
+        while at < len(rows):
+            used, self._filled, done, held = self._kernel(
+                draw,
+                self.rng,
+                self._theta,
+                self._state,
+                self.problem.params,
+                rows[at:],
+                thetas[at:],
+                self._plan(),
+                self._chunk,
+                self._filled,
+                self._weighed is not None,
+                (self._point, self._previous, self._origin, self._P, self._J, self._Q),
+                self._batches.current(),
+                (self._hessian_sum, self._hessian_rows, self._D),
+                self._notes.pages(),
+            )
+            at += used
+            self._held += held
+            if done:
+                self._advance(done)
+
+    def _gather(self, draw: bool, rows: Vector, thetas: Vector) -> int:
+        """Collect the first N0 rows, then begin; returns how many of the rows that took."""
+        new = rows[: self._first - self._filled]
+        if draw:
+            collect_rows(self.problem, self.rng, self._theta, self._state, new)
+        self._buffer[self._filled : self._filled + len(new)] = new
+        thetas[: len(new)] = self._theta
+        self._filled += len(new)
+        if self._filled == self._first:
+            self._begin()
+            thetas[len(new) - 1] = self._theta
+        return len(new)
+
+    def _begin(self) -> None:
+        start = warm_newton(self._field, self._theta, self._buffer)
+        for place in (self._theta, self._point, self._previous, self._origin):
+            place[:] = start.theta
+        self._start_hessian = start.hessian
+        self._P[:] = inverse(start.ridged / self._first)
+        if self.differences:
+            moves = self._field.gradients(start.theta, self._buffer) @ self._P.T
+            scale = np.sqrt(np.square(moves).mean(axis=0))
+            self._spacing[:] = _SPACING * np.where(scale > 0.0, scale, np.maximum(1.0, np.abs(start.theta)))
+        self._buffer = self._buffer[:0].copy()
+        self._filled, self._k = 0, self._first
+        self._next_refresh = self._k + 4 * self._m
+        self._check()
+
+    # ---- what happens between chunks
+
+    def _plan(self) -> Vector:
+        """The steps and spacings of the chunks until something else has to happen."""
+        chunks = min(self._batches.room, self._notes.room)
+        if self._weighed is not None:
+            chunks = min(chunks, _WEIGHED_CHUNKS - self._weighed)
+        else:
+            chunks = min(chunks, -(-(self._next_refresh - self._k) // self._m))
+        if self._phase < 2:
+            chunks = min(chunks, (2 * (self._phase + 1) * self._first - self._k) // self._m)
+        if self._whole:
+            chunks = min(chunks, self._whole)
+        plan = np.zeros((chunks, 1 + self._spacing.size))
+        ends = self._k + self._m * np.arange(1, chunks + 1)
+        plan[:, 0] = np.minimum(self.step(ends), self._largest_step)
+        if self._whole:
+            signs = 1.0 - 2.0 * ((self._whole - np.arange(chunks)) % 2)
+            plan[:, 1:] = signs[:, None] * self._spacing
+        elif self.differences:
+            turns = self._turn + np.arange(chunks)
+            j = turns % self.problem.dim
+            plan[np.arange(chunks), 1 + j] = (1.0 - 2.0 * (turns // self.problem.dim % 2)) * self._spacing[j]
+        return plan
+
+    def _advance(self, done: int) -> None:
+        """So many chunks are in the sums: do what is due."""
+        self._check()
+        self._k += done * self._m
+        self._chunks += done
+        self._batches.note(done, self._weighed is not None)
+        self._notes.note(done)
+        self._note_probes(done)
+        if self._weighed is not None:
+            self._weighed += done
+            if self._weighed == _WEIGHED_CHUNKS:
+                self._rebase()
+        if self._weighed is None and self._k >= self._next_refresh:
+            self._refresh()
+        if self._phase == 0 and self._k >= 2 * self._first:
+            self._phase = 1
+            self._batches.clear()
+            if not self.differences:
+                self._start_hessian = None
+        elif self._phase == 1 and self._k >= 4 * self._first:
+            self._phase = 2
+            self._point[:] = self._origin + self._batches.T.sum(axis=0) / self._batches.rows
+            self._prior_rows = 0.5 * self._k
+            self._estimate_from_here()
+
+    def _note_probes(self, done: int) -> None:
+        if self._whole:
+            self._whole -= done
+            if self._whole == 0:
+                self._start_hessian = None
+        else:
+            self._turn += done
+
+    def _estimate_from_here(self) -> None:
+        """Forget all sums but the mean Hessian's; the point becomes their origin and the prior's centre."""
+        self._origin[:] = self._point
+        self._previous[:] = self._point
+        self._began = self._k
+        self._batches.clear()
+        self._notes.clear()
+        self._Q[:] = 0.0
+        self._D[:] = 0.0
+        self._weighed = None
+        self._next_refresh = self._next_response = self._k + self._k // 4
+        if self.differences and self._start_hessian is not None:
+            self._whole = max(8, self._first // self._m)
+
+    def _mean_hessian(self) -> Vector:
+        """The mean static Hessian a row, from all rows but those of the buffer once it is forgotten."""
+        if self._start_hessian is None:
+            return np.asarray(self._hessian_sum / self._hessian_rows)
+        return np.asarray((self._hessian_sum + self._start_hessian) / (self._hessian_rows + self._first))
+
+    def _refresh(self) -> None:
+        """Renew preconditioner, response and linearisation point."""
+        H = self._mean_hessian()
+        if self._phase < 2:
+            self._next_refresh = self._k + 4 * self._m
+        else:
+            self._next_refresh = max(int(_GROWTH * self._k), self._k + _WEIGHED_CHUNKS * self._m)
+            if self._k >= self._next_response:
+                self._next_response = int(_RESPONSE_GROWTH * self._k)
+                self._J[:] = regress(self._notes.moments(), H, self._m).J
+        self._P[:] = inverse(H + self._J)
+        if self._phase == 2:
+            self._move_point(H)
+        self._check()
+
+    def _move_point(self, H: Vector) -> None:
+        nothing = np.zeros(self.problem.dim)
+        equation = self._batches.equation(self._J, self._Q, nothing, H if self.differences else None)
+        step = self._origin + equation.root(self._prior_rows * (H + self._J)) - self._point
+        bends = self._field.along(self._point, step, self._chunk)
+        change = self._field.gradient(self._point + step, self._chunk) - self._field.gradient(self._point, self._chunk)
+        bend = abs(float(step @ bends))
+        self._bent = abs(float(step @ (change - bends))) / bend if bend > 0.0 else 0.0
+        self._previous[:] = self._point
+        if self._bent > verdict.MOST_BENT:
+            self._point += step * (verdict.MOST_BENT / self._bent)
+            if self._k < _RESTART_UNTIL * self._first:
+                self._restarts += 1
+                self._prior_rows += self._batches.rows
+                self._estimate_from_here()
+                return
+        else:
+            self._point += step
+        self._D[:] = 0.0
+        self._weighed = 0
+
+    def _rebase(self) -> None:
+        """The last move is weighed: correct all rows from before it."""
+        self._D /= _WEIGHED_CHUNKS * self._m
+        self._Q += self._D
+        self._batches.give_back(self._D)
+        self._weighed = None
+
+    def _check(self) -> None:
+        if not (np.isfinite(self._theta).all() and np.isfinite(self._point).all()):
+            raise Diverged(
+                f"theta left the finite numbers within the {self._m} rows after row {self._k:,}: look there for "
+                "extreme values; scale the columns to about one, or start nearer to the solution (theta_0)"
+            )
+
+    # ---- the answer
+
+    def _rows_needed(self) -> int:
+        began = self._began or 4 * self._first
+        return began + _FEWEST_BATCHES * FIRST_CHUNKS * self._m
+
+    def _response(self) -> tuple[Response, Vector]:
+        """The response as seen now, and the mean Hessian behind it."""
+        H = self._mean_hessian() if self.differences else self._batches.A.sum(axis=0) / self._batches.rows
+        return regress(self._notes.moments(), H, self._m), np.asarray(H)
+
+    def _own_result(self) -> BatchesResult:
+        response, H = self._response()
+        D = self._D / (self._weighed * self._m) if self._weighed else np.zeros(self.problem.dim)
+        equation = self._batches.equation(response.J, self._Q + D, D, H if self.differences else None)
+        influences, n = equation.influences(), int(equation.rows.sum())
+        K = len(influences)
+        covariance = n * K / (K - 1.0) * (influences.T @ influences)
+        params = self._origin + equation.root()
+        law, diagnostics = StudentLaw(K - 1.0), Diagnostics(K - 1.0)
+        result = BatchesResult(params, covariance, n, law, self.name, diagnostics, influences=influences)
+        facts = self._known(response)
+        return result.with_facts(*verdict.flags(facts, result), notes=verdict.notes(facts, result))  # type: ignore[return-value]
+
+    def _known(self, response: Response) -> verdict.Facts:
+        told = "the problem's Hessian"
+        if self.differences:
+            told = "differences of gradients on the same rows"
+            if self.problem.hessian is None and self.name == "auto":
+                told += ", as the problem has no Hessian"
+        return verdict.Facts(
+            n_seen=self.n_seen,
+            burn_in=4 * self._first,
+            began=self._began,
+            chunk_rows=self._m,
+            batch_rows=self._batches.length,
+            differences=told,
+            response=response,
+            held_share=self._held / self._chunks,
+            bent=self._bent,
+            restarts=self._restarts,
+        )
+
+    def _facts(self) -> dict[str, Any]:
+        return {"capped_share": self._held / max(self._chunks, 1)}
