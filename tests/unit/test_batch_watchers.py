@@ -130,6 +130,11 @@ def test_equal_batches_double_with_the_stream(n, rows):
     assert watcher.law().degrees_of_freedom == n // rows - 1
 
 
+def test_there_is_no_block_before_there_are_rows():
+    with pytest.raises(NotEnoughData, match="a block needs at least 4 rows; 0 were seen"):
+        hw.EqualBatchMeans(1).block_rows()
+
+
 def test_flat_top_asks_for_rows_while_its_windows_are_long():
     watcher = hw.FlatTopBatchMeans(1).update_many(np.random.default_rng(0).standard_normal((600, 1)))
     with pytest.raises(NotEnoughData, match="a covariance needs at least 667 rows; 600 were seen"):
@@ -388,4 +393,5 @@ def test_pooled_batches_add_their_degrees_of_freedom():
     parts = [hw.FixedBatchMeans(2, batches=5).update_many(rng.standard_normal((n, 2))) for n in (100, 300, 50)]
     pooled = parts[0].pool(parts[1]).pool(parts[2])
     assert pooled.law().degrees_of_freedom == 12
+    assert pooled.block_rows() == max(part.block_rows() for part in parts)
     assert pooled.interval().critical == pytest.approx(scipy.stats.t.isf(0.025, 12))

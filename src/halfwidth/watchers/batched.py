@@ -84,8 +84,8 @@ class StudentWatcher(Watcher):
         """The variance of single iterates."""
 
     @abstractmethod
-    def block_rows(self) -> int:
-        """The rows in the longest block."""
+    def _block_rows(self) -> int:
+        """The rows in the longest block, from at least `least_rows` rows."""
 
     @abstractmethod
     def _store(self) -> State:
@@ -128,6 +128,13 @@ class StudentWatcher(Watcher):
             return StudentLaw(self._pooled.nu)
         self._need(self.least_rows, "an interval")
         return StudentLaw(self._nu())
+
+    def block_rows(self) -> int:
+        """The rows in the longest block or window."""
+        if self._pooled:
+            return self._pooled.block
+        self._need(self.least_rows, "a block")
+        return self._block_rows()
 
     def diagnostics(self) -> Diagnostics:
         summary = self._summary()

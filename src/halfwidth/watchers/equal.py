@@ -11,7 +11,7 @@ Sigma_b is too small by about tau/b of itself; lugsail removes that term.
 | C                    | `batch_constant`      |
 | a                    | `step_exponent`       |
 | b                    | `block_rows()`        |
-| m                    | `batch_count()`       |
+| m                    | `n // block_rows()`   |
 
 Law. For a Brownian motion Sigma_b is exactly chi-square with m - 1 degrees of freedom. Lugsail is a difference: m - 1
 sums of neighbours carry weight 2/(m-1) - 1/(2m-1), m differences carry -1/(2m-1), which gives
@@ -63,8 +63,8 @@ class EqualBatchMeans(DyadicWatcher):
     Time O(dim) a row, memory O(dim); nothing of size dim^2 before a full covariance is asked for.
 
     >>> watcher = EqualBatchMeans(2).update_many(np.random.default_rng(0).standard_normal((1000, 2)))
-    >>> watcher.block_rows(), watcher.batch_count()
-    (128, 7)
+    >>> watcher.block_rows(), watcher.law().degrees_of_freedom
+    (128, 6.0)
     """
 
     kind = "equal-batch-means"
@@ -89,24 +89,24 @@ class EqualBatchMeans(DyadicWatcher):
         if self.lugsail:
             self.times_per_block = 3.0  # twice the batches' own bias is taken out; only what decays faster is left
 
-    def block_rows(self) -> int:
+    def _block_rows(self) -> int:
         n = self._rows()
         ideal = math.ceil(math.log2(max(block_rule(n, self.step_exponent, self.batch_constant), 1.0)))
         most = (n // (16 if self.lugsail else 4)).bit_length() - 1
         return max(1 << min(ideal, most), self._batches.length * (2 if self.lugsail else 1))
 
-    def batch_count(self) -> int:
-        return self._rows() // self.block_rows()
+    def _batch_count(self) -> int:
+        return self._rows() // self._block_rows()
 
     def _nu(self) -> float:
-        m = self.batch_count()
+        m = self._batch_count()
         if not self.lugsail:
             return m - 1.0
         half = 1.0 / (2 * m - 1)
         return float(1.0 / ((m - 1) * (2.0 / (m - 1) - half) ** 2 + m * half**2))
 
     def _covariance(self) -> Vector:
-        rows, m = self.block_rows(), self.batch_count()
+        rows, m = self._block_rows(), self._batch_count()
         if not self.lugsail:
             return self._batch_means(rows, m)
         return check_variances(2.0 * self._batch_means(rows, m) - self._batch_means(rows // 2, 2 * m), "lugsail")

@@ -96,15 +96,15 @@ class Extrapolated(DyadicWatcher):
 
     def _noise(self) -> Vector:
         """The covariance of sqrt(n) times the average, from what the line leaves over."""
-        return scatter_of(np.sqrt(self.block_rows()) * self._fit()[2], self._diagonal) / self._nu()
+        return scatter_of(np.sqrt(self._block_rows()) * self._fit()[2], self._diagonal) / self._nu()
 
     def _covariance(self) -> Vector:
-        return self._noise() * (self._fit()[3] * self._rows() / self.block_rows())
+        return self._noise() * (self._fit()[3] * self._rows() / self._block_rows())
 
     def _nu(self) -> float:
         return self.batches - 2.0
 
-    def block_rows(self) -> int:
+    def _block_rows(self) -> int:
         return self._batches.groups(self.batches)[1]
 
     def _long_run_variances(self) -> Vector:

@@ -64,7 +64,7 @@ class FixedBatchMeans(DyadicWatcher):
     def _nu(self) -> float:
         return float(self.batches - 1)
 
-    def block_rows(self) -> int:
+    def _block_rows(self) -> int:
         return self._batches.groups(self.batches)[1]
 
     def _covariance(self) -> Vector:

@@ -98,7 +98,7 @@ class FlatTopBatchMeans(DyadicWatcher):
         ideal = block_rule(self._rows(), self.step_exponent, self.batch_constant)
         return max(1, round(ideal / self._batches.length))
 
-    def block_rows(self) -> int:
+    def _block_rows(self) -> int:
         return self._width() * self._batches.length
 
     def _nu(self) -> float:

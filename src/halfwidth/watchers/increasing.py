@@ -134,7 +134,7 @@ class IncreasingBatchMeans(StudentWatcher):
     def _spread(self) -> Vector:
         return np.asarray(self._squares / self._sampled)
 
-    def block_rows(self) -> int:
+    def _block_rows(self) -> int:
         return self._longest
 
     def _store(self) -> State:

@@ -84,7 +84,7 @@ class SpectralVariance(DyadicWatcher):
         most = int(_LARGEST_SHARE * self._batches.count)
         return max(1, min(round(ideal / self._batches.length), most))
 
-    def block_rows(self) -> int:
+    def _block_rows(self) -> int:
         return self._width() * self._batches.length
 
     def _nu(self) -> float:
