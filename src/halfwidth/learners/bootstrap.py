@@ -25,7 +25,8 @@ the main trajectory.
 
 Y. Fang, J. Xu and L. Yang, *Online bootstrap confidence intervals for the SGD estimator*, JMLR 19 (2018); P. Ramprasad
 et al., *Online bootstrap inference for policy evaluation in RL*, JASA 118 (2023); H. Lam, *A cheap bootstrap method for
-fast inference*, 2022; H. Lam and Z. Wang, *Resampling stochastic gradient descent cheaply*, 2023.
+fast inference*, 2022; H. Lam and Z. Wang, *Resampling stochastic gradient descent cheaply for efficient uncertainty
+quantification*, 2023.
 """
 
 from __future__ import annotations
