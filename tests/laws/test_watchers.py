@@ -33,7 +33,7 @@ from halfwidth.watchers import (
 )
 
 VIEWS = ("full", "diagonal", "projection")
-few_examples = settings(max_examples=12)
+few_examples = settings(max_examples=8)
 
 
 def average(thetas, configuration):
@@ -271,7 +271,7 @@ def assume_positive(run, *trajectories):
 @st.composite
 def runs(draw, estimator, view, min_rows=2):
     dim = draw(st.integers(1, 6))
-    rows = draw(st.integers(max(min_rows, estimator.rows), 600))
+    rows = draw(st.integers(max(min_rows, estimator.rows), 500))
     seed = draw(st.integers(0, 2**32 - 1))
     projection = np.random.default_rng([seed, 1]).standard_normal((draw(st.integers(1, 3)), dim))
     configuration = draw(estimator.configurations)
