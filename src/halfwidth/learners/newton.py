@@ -46,6 +46,8 @@ from halfwidth.problems.losses import Loss, make_loss
 Vector = NDArray[np.float64]
 
 CHUNK_ROWS = 1_024
+ROUGH_CHUNK_ROWS = 131_072
+_MOST_PENDING_NUMBERS = 2**21
 _SETTLED = 1e-20
 _SLIGHT = 1e-7
 _CLOSE = 1e-4
@@ -72,7 +74,7 @@ class RenewableNewton:
         intercept: bool = True,
         ridge: float = 0.0,
         anchor: ArrayLike | None = None,
-        chunk_rows: int = CHUNK_ROWS,
+        chunk_rows: int | None = None,
     ) -> None:
         self.dim = check_count("dim", dim, at_least=0 if intercept else 1)
         self.loss = make_loss(loss) if isinstance(loss, str) else loss
@@ -82,7 +84,7 @@ class RenewableNewton:
         self.ridge = float(ridge)
         self.anchor = None if anchor is None else np.array(anchor, dtype=np.float64)
         self.size = self.dim + self.intercept
-        self.chunk_rows = chunk_rows
+        self.chunk_rows = chunk_rows or chunk_rows_for(self.loss, self.size)
         self.n_seen = 0
         self.grouped: bool | None = None
         self._last_group: NDArray[Any] | None = None
@@ -97,7 +99,7 @@ class RenewableNewton:
         self._prior = np.zeros(self.size)
         self._prior_centre = np.zeros(self.size)
         self._moments = np.zeros(3)  # sums of squared scores, of weights, of misclassified rows
-        self._batches = ScoreBatches(self.size, max(1, 2 * chunk_rows // capacity_for(self.size)))
+        self._batches = ScoreBatches(self.size, max(1, 2 * self.chunk_rows // capacity_for(self.size)))
         self._sample = RowSample(self.size) if self.loss.smooth else None
         self._lone = False  # whether the estimate rests on one chunk, solved to the end
         self._read: Fit | None = None
@@ -192,9 +194,8 @@ class RenewableNewton:
         end: int,
     ) -> None:
         """Put rows aside until they fill a chunk."""
-        if not len(self._pending):
-            self._pending = np.empty((self.chunk_rows, self.dim + 3))
-            self._pending_starts = np.zeros(self.chunk_rows, dtype=np.bool_)
+        if self._filled + end - at > len(self._pending):
+            self._make_room(self._filled + end - at)
         to = slice(self._filled, self._filled + end - at)
         self._pending[to, : self.dim] = X[at:end]
         self._pending[to, -3] = y[at:end]
@@ -207,10 +208,18 @@ class RenewableNewton:
             self._absorb(*self._set_aside())
             self._filled = 0
 
+    def _make_room(self, rows: int) -> None:
+        room = min(self.chunk_rows, max(rows, 2 * len(self._pending), CHUNK_ROWS))
+        kept, starts = self._pending[: self._filled], self._pending_starts[: self._filled]
+        self._pending = np.empty((room, self.dim + 3))
+        self._pending_starts = np.zeros(room, dtype=np.bool_)
+        self._pending[: self._filled], self._pending_starts[: self._filled] = kept, starts
+
     def _set_aside(self) -> tuple[Vector, Vector, Vector, Vector, NDArray[np.bool_] | None]:
         rows = self._pending[: self._filled]
         starts = self._pending_starts[: self._filled] if self.grouped else None
-        return rows[:, : self.dim], rows[:, -3].copy(), rows[:, -2].copy(), rows[:, -1].copy(), starts
+        # Copies in C order: the same bits, whether rows come from here or straight from the caller.
+        return rows[:, : self.dim].copy(), rows[:, -3].copy(), rows[:, -2].copy(), rows[:, -1].copy(), starts
 
     def _absorb(
         self,
@@ -291,6 +300,8 @@ class RenewableNewton:
         B = U + H @ (point - self._reference)
         self._batches.add(edges, B, H, starts is not None)
         self._score += B.sum(axis=0)
+        if self.loss.rough:
+            self._score += rows.weighted(raw - self.loss.root(eta, rows.y)) @ rows.Z
         self._curvature += H.sum(axis=0)
         self._weight += rows.total_weight
         squares = (
@@ -319,7 +330,7 @@ class RenewableNewton:
         reader = self._reader() if self._filled else self
         assert reader._scaling is not None
         centre, curvature = reader._centre(), reader._curvature.copy()
-        if reader._lone:
+        if reader._lone and not reader.loss.rough:
             centre = reader._reference
         elif reader._sample is not None:
             centre, curvature = reader._sample.refine(
@@ -403,11 +414,8 @@ class RenewableNewton:
         learner.grouped = state["grouped"]
         learner._last_group = state["last_group"]
         learner._filled = len(state["pending"])
-        if learner._filled:
-            learner._pending = np.empty((learner.chunk_rows, learner.dim + 3))
-            learner._pending_starts = np.zeros(learner.chunk_rows, dtype=np.bool_)
-            learner._pending[: learner._filled] = state["pending"]
-            learner._pending_starts[: learner._filled] = state["pending_starts"]
+        learner._pending = np.array(state["pending"], dtype=np.float64)
+        learner._pending_starts = np.array(state["pending_starts"], dtype=np.bool_)
         if state["column_centre"] is not None:
             centre, scale = (np.array(state[name], dtype=np.float64) for name in ("column_centre", "column_scale"))
             learner._scaling = Scaling(centre, scale, learner.intercept)
@@ -418,6 +426,14 @@ class RenewableNewton:
         if state["sample"] is not None:
             learner._sample = RowSample.from_state(state["sample"])
         return learner
+
+
+def chunk_rows_for(loss: Loss, size: int) -> int:
+    """A loss whose score jumps is expanded over many rows at a time, as many as flat memory allows."""
+    if not loss.rough:
+        return CHUNK_ROWS
+    fitting = max(_MOST_PENDING_NUMBERS // (size + 3), CHUNK_ROWS)
+    return int(min(ROUGH_CHUNK_ROWS, 2 ** (fitting.bit_length() - 1)))
 
 
 def _length_for(rows: int, size: int) -> int:

@@ -75,14 +75,14 @@ class RowSample:
         kept = self._rows[: self.count]
         rows = Rows(kept[:, : self.size], kept[:, -4], kept[:, -3] * 2.0**self.thinning, kept[:, -2])
         eta_j = kept[:, -1]
-        slope_j, weight_j = loss.slope(eta_j, rows.y), loss.weight(eta_j, rows.y)
+        slope_j, weight_j = loss.root(eta_j, rows.y), loss.weight(eta_j, rows.y)
         full = np.diag(penalty)
         point, best = centre, np.inf
         step, corrected = np.zeros_like(centre), curvature
         for _ in range(_ROUNDS):
             trial = point - step
             eta = rows.eta(trial)
-            remainder = loss.slope(eta, rows.y) - slope_j - weight_j * (eta - eta_j)
+            remainder = loss.root(eta, rows.y) - slope_j - weight_j * (eta - eta_j)
             gradient = (curvature + full) @ (trial - centre) + rows.weighted(remainder) @ rows.Z
             bent = curvature + (rows.Z.T * rows.weighted(loss.weight(eta, rows.y) - weight_j)) @ rows.Z
             new_step = solve_spd(bent + full, gradient)

@@ -19,7 +19,7 @@ from halfwidth.problems.losses import Loss
 Vector = NDArray[np.float64]
 
 METHOD = "score-batches"
-FEW_DEGREES_OF_FREEDOM = 10.0
+FEW_DEGREES_OF_FREEDOM = 15.0
 
 
 class NewtonEngine:

@@ -1,0 +1,122 @@
+"""`halfwidth fit` and `halfwidth data` as a person or a program calls them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from halfwidth.cli.app import app
+from halfwidth.errors import HalfwidthError
+
+runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def csv(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((5000, 2)), columns=["a", "b"])
+    frame["y"] = 1.0 + frame["a"] + rng.standard_normal(5000)
+    frame["late"] = (frame["y"] > 1.0).astype(int)
+    path = tmp_path_factory.mktemp("cli") / "rows.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def run(*args, **options):
+    result = runner.invoke(app, [str(arg) for arg in args], **options)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_summary_and_json(csv, tmp_path):
+    out = tmp_path / "fit.json"
+    shown = run("fit", csv, "--target", "y", "--feature", "a", "--feature", "b", "--json", out).stdout
+    assert "Intercept" in shown
+    assert "P>|t|" in shown
+    report = json.loads(out.read_text())
+    assert list(report) == ["n", "family", "method", "level", "status", "coefficients", "diagnostics"]
+    assert report["n"] == 5000
+    assert report["status"] == "ok"
+    assert list(report["coefficients"][0]) == ["name", "coef", "std_err", "t", "p", "ci_lower", "ci_upper"]
+    assert [row["name"] for row in report["coefficients"]] == ["Intercept", "a", "b"]
+
+
+def test_json_to_stdout_is_only_json(csv):
+    result = run(
+        "fit", csv, "--target", "late", "--family", "binomial", "--feature", "b", "--json", "-", "--every", 2000
+    )
+    report = json.loads(result.stdout)
+    assert report["family"] == "logistic"
+
+
+def test_every_prints_intervals_as_they_narrow(csv):
+    shown = run("fit", csv, "--target", "y", "--feature", "a", "--every", 1000).stdout
+    lines = [line for line in shown.splitlines() if " rows  Intercept " in line]
+    assert [line.split()[0] for line in lines] == ["1,000", "2,000", "3,000", "4,000", "5,000"]
+
+
+def test_plot_is_drawn(csv, tmp_path):
+    run("fit", csv, "--target", "y", "--feature", "a", "--plot", tmp_path / "fit.png")
+    assert (tmp_path / "fit.png").stat().st_size > 10_000
+
+
+def test_checkpoint_and_resume(csv, tmp_path):
+    checkpoint = tmp_path / "run.ck"
+    arguments = ("fit", csv, "--target", "y", "--feature", "a", "--checkpoint", checkpoint, "--json", "-")
+    first = run(*arguments).stdout
+    assert checkpoint.exists()
+    assert run(*arguments, "--resume").stdout == first
+
+
+def test_undetermined_coefficients_exit_with_one_and_say_why(csv):
+    result = run("fit", csv, "--formula", "y ~ a + I(2 * a)")
+    assert result.exit_code == 1
+    assert "no standard errors: collinear" in result.stdout
+    assert "linearly dependent" in result.output
+
+
+def test_two_passes_over_stdin_are_refused(csv):
+    with pytest.raises(HalfwidthError, match="passes must be 1"):
+        run("fit", "-", "--target", "y", "--passes", 2, input=csv.read_text())
+
+
+def test_a_pipe_into_the_real_command(csv):
+    command = [
+        sys.executable,
+        "-c",
+        "from halfwidth.cli import main; main()",
+        "fit",
+        "-",
+        "--target",
+        "y",
+        "--feature",
+        "a",
+    ]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    with csv.open() as rows:
+        done = subprocess.run(command, stdin=rows, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "n = 5,000" in done.stdout
+    assert done.stderr == ""
+    bad = subprocess.run(
+        [*command[:-3], "nothing"], input="a,y\n1,2\n", capture_output=True, text=True, env=environment, check=False
+    )
+    assert bad.returncode == 2
+    assert bad.stderr.startswith("error: ")
+
+
+def test_data_writes_a_file_ready_to_fit(monkeypatch, tmp_path):
+    import halfwidth.streams
+
+    prepared = tmp_path / "prepared.parquet"
+    pd.DataFrame({"late": [0.0, 1.0]}).to_parquet(prepared)
+    monkeypatch.setattr(halfwidth.streams, "regression_file", lambda name, raw: prepared)
+    shown = run("data", "flights", "--out", tmp_path / "out" / "flights.parquet").stdout
+    assert (tmp_path / "out" / "flights.parquet").read_bytes() == prepared.read_bytes()
+    assert "--target late --family logistic --time time" in shown

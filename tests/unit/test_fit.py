@@ -1,0 +1,173 @@
+"""`halfwidth.fit`: sources, families, bad rows, checkpoints, passes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import halfwidth
+from halfwidth.errors import BadRow, InputError, UnknownName
+from halfwidth.models import FitWarning, LinearRegression, LogisticRegression
+
+
+def make(n=20_000, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"time": np.arange(n), "a": rng.standard_normal(n), "b": 1e4 + 1e3 * rng.standard_normal(n)})
+    frame["kind"] = np.array(["x", "y", "z"])[rng.integers(0, 3, n)]
+    eta = 1.0 + frame["a"] - 1e-3 * (frame["b"] - 1e4)
+    frame["y"] = eta + (frame["kind"] == "y") + rng.standard_normal(n)
+    frame["late"] = np.where(rng.random(n) < 1 / (1 + np.exp(-eta)), "yes", "no")
+    frame["count"] = rng.poisson(np.exp(0.3 * eta))
+    frame["group"] = np.arange(n) // 25
+    frame["w"] = rng.integers(1, 3, n)
+    return frame
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return make()
+
+
+@pytest.fixture(scope="module")
+def parquet(frame, tmp_path_factory):
+    path = tmp_path_factory.mktemp("fit") / "rows.parquet"
+    frame.to_parquet(path, row_group_size=3_000)
+    return path
+
+
+def test_a_file_and_a_table_and_arrays_agree(frame, parquet, tmp_path):
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    arrays = LinearRegression().fit(frame[["a", "b"]].to_numpy(), frame["y"]).inference()
+    for source in (parquet, frame, tmp_path / "rows.csv"):
+        model = halfwidth.fit(source, target="y", features=["a", "b"])
+        result = model.inference()
+        assert result.params.index.tolist() == ["Intercept", "a", "b"]
+        np.testing.assert_array_equal(result.params, arrays.params)
+        np.testing.assert_array_equal(result.bse, arrays.bse)
+
+
+def test_a_formula_brings_levels_and_may_drop_the_intercept(parquet):
+    result = halfwidth.fit(parquet, formula="y ~ a + C(kind)").inference()
+    assert len(result.params) == 4
+    assert result.params.iloc[0] == pytest.approx(1.0, abs=0.1)
+    without = halfwidth.fit(parquet, formula="y ~ 0 + a + b").inference()
+    assert without.params.index.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("family", "target"),
+    [("gaussian", "y"), ("binomial", "late"), ("poisson", "count"), ("quantile", "y"), ("huber", "y")],
+)
+def test_every_family(parquet, family, target):
+    result = halfwidth.fit(parquet, target=target, features=["a", "b"], family=family).inference()
+    assert result.params["a"] > 0.0
+    assert result.pvalues["a"] < 1e-6
+
+
+def test_text_labels_come_back_in_predictions(parquet, frame):
+    model = halfwidth.fit(parquet, target="late", features=["a"], family="logistic")
+    assert isinstance(model, LogisticRegression)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert set(model.predict(frame[["a"]][:50])) == {"no", "yes"}
+
+
+def test_weights_groups_and_time_reach_the_model(parquet, frame):
+    model = halfwidth.fit(parquet, target="y", features=["a"], weight="w", group="group", time="time")
+    direct = LinearRegression().fit(frame[["a"]], frame["y"], sample_weight=frame["w"], groups=frame["group"])
+    np.testing.assert_array_equal(model.inference().bse, direct.inference().bse)
+
+
+@pytest.mark.parametrize("family", ["linear", "logistic"])
+def test_two_passes_are_the_offline_fit(parquet, frame, family):
+    target = {"linear": "y", "logistic": "late"}[family]
+    result = halfwidth.fit(parquet, target=target, features=["a", "b"], family=family, passes=2).inference()
+    import statsmodels.api as sm
+
+    X = sm.add_constant(frame[["a", "b"]])
+    theirs = sm.OLS(frame["y"], X) if family == "linear" else sm.Logit((frame["late"] == "yes").astype(int), X)
+    offline = theirs.fit() if family == "linear" else theirs.fit(disp=0)
+    assert (np.abs(result.params.to_numpy() - offline.params.to_numpy()) < 1e-4 * offline.bse.to_numpy()).all()
+    assert "passes: 2" in result.summary()
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+@pytest.mark.parametrize("family", ["linear", "logistic"])
+def test_an_interrupted_run_ends_with_the_same_bits(parquet, tmp_path, family, passes):
+    options = {"target": {"linear": "y", "logistic": "late"}[family], "features": ["a", "b"], "family": family}
+    whole = halfwidth.fit(parquet, passes=passes, **options).inference()
+    checkpoint = tmp_path / "run.ck"
+    for stop_after in (1, 2, 3):
+        chunks = 0
+
+        def interrupt(_rows, stop_after=stop_after):
+            nonlocal chunks
+            chunks += 1
+            if chunks == stop_after:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            halfwidth.fit(parquet, passes=passes, checkpoint=checkpoint, resume=True, progress=interrupt, **options)
+        if passes == 1 and stop_after == 2:
+            break
+    resumed = halfwidth.fit(parquet, passes=passes, checkpoint=checkpoint, resume=True, **options).inference()
+    np.testing.assert_array_equal(resumed.params, whole.params)
+    np.testing.assert_array_equal(resumed.bse, whole.bse)
+    assert resumed.n == whole.n
+    np.testing.assert_array_equal(halfwidth.load(checkpoint).inference().bse, whole.bse)
+
+
+def test_a_bad_row_names_its_place_and_what_was_learned_is_kept(frame, tmp_path):
+    bad = frame.copy()
+    bad["a"] = bad["a"].astype(object)
+    bad.loc[12_345, "a"] = "oops"
+    path = tmp_path / "bad.csv"
+    bad.to_csv(path, index=False)
+    checkpoint = tmp_path / "run.ck"
+    with pytest.raises(BadRow, match=r"bad.csv, row 12346, column 'a'"):
+        halfwidth.fit(path, target="y", features=["a", "b"], checkpoint=checkpoint)
+    assert halfwidth.load(checkpoint).n_seen_ == 12_345
+    model = halfwidth.fit(path, target="y", features=["a", "b"], checkpoint=checkpoint, resume=True, bad_rows="skip")
+    assert model.n_seen_ == 19_999
+    report = model.report()
+    assert sum(report["diagnostics"]["skipped_rows"].values()) == 1
+    straight = halfwidth.fit(frame.drop(index=12_345), target="y", features=["a", "b"])
+    np.testing.assert_array_equal(model.coef_, straight.coef_)
+
+
+def test_reports_come_exactly_when_asked(parquet):
+    seen = []
+    halfwidth.fit(parquet, target="y", features=["a"], every=3_000, report=lambda model: seen.append(model.n_seen_))
+    assert seen == [3_000, 6_000, 9_000, 12_000, 15_000, 18_000]
+    seen.clear()
+    halfwidth.fit(parquet, target="y", features=["a"], every="doubling", report=lambda m: seen.append(m.n_seen_))
+    assert seen == [1_000, 2_000, 4_000, 8_000, 16_000]
+
+
+def test_an_iterator_can_be_read_once_only(frame):
+    def chunks():
+        for at in range(0, 20_000, 3_000):
+            part = frame[at : at + 3_000]
+            yield part[["a", "b", "y"]]
+
+    model = halfwidth.fit(chunks(), target="y")
+    assert model.n_seen_ == 20_000
+    with pytest.raises(InputError, match="passes must be 1"):
+        halfwidth.fit(chunks(), target="y", passes=2)
+
+
+def test_contradictions_are_refused(parquet, tmp_path):
+    with pytest.raises(UnknownName, match="there is no family named 'probit'"):
+        halfwidth.fit(parquet, target="y", family="probit")
+    with pytest.raises(InputError, match="quantile must be given with family='quantile' only"):
+        halfwidth.fit(parquet, target="y", quantile=0.3)
+    with pytest.raises(InputError, match="resume needs the checkpoint"):
+        halfwidth.fit(parquet, target="y", resume=True)
+    halfwidth.fit(parquet, target="y", features=["a"], checkpoint=tmp_path / "ck")
+    with pytest.raises(InputError, match="resumed with the settings it began with"):
+        halfwidth.fit(parquet, target="y", features=["a"], ridge=1.0, checkpoint=tmp_path / "ck", resume=True)
+
+
+@pytest.mark.filterwarnings(f"error::{FitWarning.__module__}.FitWarning")
+def test_undetermined_streams_have_a_status(frame):
+    model = halfwidth.fit(frame.assign(c=7.0), target="y", features=["a", "c"])
+    assert model.status_ == "constant-column"
+    assert model.report()["coefficients"][1]["std_err"] is None

@@ -1,0 +1,82 @@
+"""The long-run covariance of batch sums against its definition."""
+
+import numpy as np
+import pytest
+
+from halfwidth.inference.student import StudentLaw
+from halfwidth.learners.longrun import andrews_bandwidth, long_run_covariance, quadratic_spectral
+
+
+def slow_twin(z, bandwidth):
+    m = len(z)
+    lags = np.abs(np.subtract.outer(np.arange(m), np.arange(m)))
+    K = quadratic_spectral(lags / bandwidth) if bandwidth > 0 else np.eye(m)
+    P = np.eye(m) - 1.0 / m
+    PKP = P @ K @ P
+    return z.T @ K @ z / (1.0 - K.mean()), np.trace(PKP) ** 2 / np.trace(PKP @ PKP)
+
+
+def ar(rng, m, phi, d=3):
+    z = np.empty((m, d))
+    z[0] = rng.standard_normal(d)
+    for i in range(1, m):
+        z[i] = phi * z[i - 1] + np.sqrt(1 - phi**2) * rng.standard_normal(d)
+    return z - z.mean(axis=0)
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.6])
+@pytest.mark.parametrize("m", [7, 200])
+def test_covariance_and_degrees_of_freedom_match_the_definition(m, phi):
+    z = ar(np.random.default_rng(1), m, phi)
+    fast = long_run_covariance(z)
+    covariance, nu = slow_twin(z, fast.bandwidth)
+    np.testing.assert_allclose(fast.covariance, covariance, rtol=1e-9, atol=1e-12)
+    assert fast.degrees_of_freedom == pytest.approx(nu, rel=1e-9)
+
+
+def test_the_kernel_is_one_at_zero_and_positive_definite():
+    x = np.arange(300) / 7.0
+    k = quadratic_spectral(x)
+    assert k[0] == 1.0
+    lags = np.abs(np.subtract.outer(np.arange(300), np.arange(300)))
+    assert np.linalg.eigvalsh(k[lags]).min() > -1e-10
+
+
+def test_bandwidth_grows_with_dependence():
+    rng = np.random.default_rng(2)
+    weak, strong = (andrews_bandwidth(ar(rng, 1000, phi)) for phi in (0.0, 0.8))
+    assert weak < 4.0
+    assert strong > 3.0 * weak
+
+
+def test_correlated_batches_get_their_long_run_variance():
+    """AR(0.6): the truth is (1 + 0.6)/(1 - 0.6) = 4 times the variance; ignoring the lags is the control."""
+    estimates, controls = [], []
+    for seed in range(40):
+        z = ar(np.random.default_rng(seed), 2000, 0.6, d=1)
+        estimates.append(long_run_covariance(z).covariance[0, 0] / 2000)
+        controls.append(long_run_covariance(z, independent=True).covariance[0, 0] / 2000)
+    assert np.mean(estimates) == pytest.approx(4.0, rel=0.07)
+    assert np.mean(controls) < 1.1
+
+
+def test_independent_batches_lose_degrees_of_freedom_when_one_dominates():
+    z = np.random.default_rng(3).standard_normal((100, 2))
+    even = long_run_covariance(z - z.mean(axis=0), independent=True).degrees_of_freedom
+    z[0] *= 100.0
+    uneven = long_run_covariance(z - z.mean(axis=0), independent=True).degrees_of_freedom
+    assert even > 60.0
+    assert uneven < 5.0
+
+
+def test_student_law_matches_scipy():
+    from scipy import stats
+
+    law = StudentLaw(7.3)
+    assert law.quantile(0.95) == pytest.approx(stats.t.ppf(0.975, 7.3))
+    np.testing.assert_allclose(law.two_sided_tail([0.0, 1.0, 5.0]), 2 * stats.t.sf([0.0, 1.0, 5.0], 7.3))
+    x = law.joint_quantile(0.9, 3)
+    assert law.joint_tail(x, 3) == pytest.approx(0.1)
+    assert law.joint_quantile(0.9, 1) == pytest.approx(law.quantile(0.9) ** 2)
+    with pytest.raises(ValueError, match="9 directions"):
+        law.joint_tail(1.0, 9)

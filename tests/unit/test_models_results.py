@@ -1,0 +1,186 @@
+"""The result of a regression: statsmodels' vocabulary, and the same numbers where statsmodels has them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+
+import halfwidth
+from halfwidth.errors import BrokenCheckpoint, InputError, UnknownName
+from halfwidth.models import (
+    MODELS,
+    HuberRegressor,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    QuantileRegressor,
+)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((4000, 2)), columns=["a", "b"])
+    frame["y"] = 1.0 + 2.0 * frame["a"] + rng.standard_normal(4000)
+    return frame
+
+
+@pytest.fixture(scope="module")
+def result(frame):
+    return LinearRegression().fit(frame[["a", "b"]], frame["y"]).inference()
+
+
+def test_names_and_pandas(result):
+    assert result.params.index.tolist() == ["Intercept", "a", "b"]
+    assert result.conf_int().shape == (3, 2)
+    assert result.cov_params().loc["a", "a"] == pytest.approx(result.bse["a"] ** 2)
+    table = result.to_frame()
+    assert table.columns.tolist() == ["coef", "std_err", "t", "p", "ci_lower", "ci_upper"]
+    assert table.loc["a", "ci_lower"] < 2.0 < table.loc["a", "ci_upper"]
+
+
+def test_arrays_without_names(frame):
+    result = LinearRegression().fit(frame[["a", "b"]].to_numpy(), frame["y"]).inference()
+    assert isinstance(result.params, np.ndarray)
+    assert isinstance(result.conf_int(), np.ndarray)
+    assert "x0" in result.summary()
+
+
+def test_agrees_with_statsmodels_on_independent_rows(frame, result):
+    theirs = sm.OLS(frame["y"], sm.add_constant(frame[["a", "b"]])).fit()
+    np.testing.assert_allclose(result.params, theirs.params, rtol=1e-10)
+    np.testing.assert_allclose(result.bse, theirs.bse, rtol=0.15)
+    ours = result.get_prediction(frame[["a", "b"]][:3]).summary_frame()
+    reference = theirs.get_prediction(sm.add_constant(frame[["a", "b"]])[:3]).summary_frame()
+    assert ours.columns.tolist() == reference.columns.tolist()
+    np.testing.assert_allclose(ours["mean"], reference["mean"])
+    np.testing.assert_allclose(ours["obs_ci_upper"], reference["obs_ci_upper"], rtol=0.01)
+
+
+def test_tests_of_contrasts(result):
+    one = result.t_test([0.0, 1.0, 1.0], 2.0)
+    assert one.effect[0] == pytest.approx(result.params["a"] + result.params["b"])
+    assert one.pvalue[0] > 0.001
+    named = result.t_test(["a", "b"])
+    np.testing.assert_allclose(named.tvalue, result.tvalues[["a", "b"]])
+    assert "a" in str(named)
+    single, joint = result.wald_test("b"), result.wald_test(["a", "b"])
+    assert single.p_value == pytest.approx(result.pvalues["b"], rel=1e-6)
+    assert joint.p_value < 1e-10
+    with pytest.raises(UnknownName, match="no coefficient named 'c'"):
+        result.t_test("c")
+
+
+def test_predictions_of_probabilities_stay_between_zero_and_one(frame):
+    y = (frame["y"] > 1.0).astype(int)
+    model = LogisticRegression().fit(frame[["a"]], y)
+    table = model.inference().get_prediction([[8.0], [0.0]]).summary_frame(alpha=0.01)
+    assert "obs_ci_lower" not in table
+    assert (table["mean_ci_upper"] <= 1.0).all()
+    np.testing.assert_allclose(table["mean"], model.predict_proba(pd.DataFrame({"a": [8.0, 0.0]}))[:, 1])
+    with pytest.raises(TypeError, match="linear models only"):
+        model.inference().get_prediction([[1.0]]).conf_int(obs=True)
+    with pytest.raises(InputError, match=r"X must have shape \(m, 1\)"):
+        model.inference().get_prediction([[1.0, 2.0]])
+
+
+def test_summary_says_what_the_errors_rest_on(result):
+    text = result.summary()
+    head, table = text.split("\n=", 1)
+    for fact in ("score-batches", "batches", "degrees of freedom", "effective sample size", "times the iid ones"):
+        assert fact in head
+    for column in ("coef", "std err", "P>|t|", "[0.025", "0.975]", "Intercept"):
+        assert column in table
+    assert "[0.05" in result.summary(level=0.9)
+    assert "<table>" in result._repr_html_()
+    assert "<th>a</th>" in result._repr_html_()
+
+
+def test_dependent_rows_are_seen():
+    """Random-walk-like noise: the ratio to iid errors says so; independent noise is the control."""
+    rng = np.random.default_rng(1)
+    x, e = np.zeros(8000), np.zeros(8000)
+    for i in range(1, 8000):
+        x[i] = 0.9 * x[i - 1] + rng.standard_normal()
+        e[i] = 0.9 * e[i - 1] + rng.standard_normal()
+    dependent = LinearRegression().fit(x[:, None], e).inference().basis
+    control = LinearRegression().fit(x[:, None], rng.standard_normal(8000)).inference().basis
+    assert dependent.ratio_to_iid > 2.0
+    assert dependent.effective_sample_size < 2000
+    assert control.ratio_to_iid == pytest.approx(1.0, abs=0.15)
+
+
+@pytest.mark.parametrize("family", MODELS)
+def test_save_and_load_go_on_with_the_same_bits(family, tmp_path, frame):
+    X = frame[["a", "b"]]
+    y = (frame["y"] > 1.0).astype(int) if family == "logistic" else frame["y"].abs()
+    model = MODELS[family]().partial_fit(X[:1500], y[:1500])
+    model.save(tmp_path / "model.hw")
+    again = halfwidth.load(tmp_path / "model.hw")
+    assert type(again) is type(model)
+    assert again.get_params() == model.get_params()
+    for one in (model, again):
+        one.partial_fit(X[1500:], y[1500:])
+    assert np.array_equal(model.inference().params, again.inference().params)
+    assert np.array_equal(model.inference().bse, again.inference().bse)
+    assert again.inference().params.index.tolist() == ["Intercept", "a", "b"]
+    with pytest.raises(InputError, match="state must be of a"):
+        (LinearRegression if family != "linear" else HuberRegressor).load(tmp_path / "model.hw")
+
+
+def test_a_file_without_a_model_is_refused(tmp_path):
+    from halfwidth.streams import write_checkpoint
+
+    write_checkpoint(tmp_path / "other", {"kind": "other"})
+    with pytest.raises(BrokenCheckpoint, match="no model is stored here"):
+        halfwidth.load(tmp_path / "other")
+
+
+@pytest.mark.parametrize("family", MODELS)
+def test_sgd_engine_learns_the_same_coefficients(family):
+    """After 60,000 rows the SGD engine is within five of its standard errors of Newton, for every family."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((60_000, 2)) * [1.0, 50.0]
+    eta = 0.3 + X @ [0.5, -0.01]
+    y = {
+        "linear": eta + rng.standard_normal(60_000),
+        "quantile": eta + rng.standard_normal(60_000),
+        "huber": eta + rng.standard_normal(60_000),
+        "logistic": (rng.random(60_000) < 1 / (1 + np.exp(-eta))).astype(int),
+        "poisson": rng.poisson(np.exp(eta)),
+    }[family]
+    newton = MODELS[family]().fit(X, y).inference()
+    model = MODELS[family](engine="sgd")
+    for at in range(0, 60_000, 7_000):
+        model.partial_fit(X[at : at + 7_000], y[at : at + 7_000])
+    sgd = model.inference()
+    assert sgd.method == "obm"
+    assert (np.abs(sgd.params - newton.params) < 5.0 * sgd.bse).all()
+    again = type(model).from_state(model.to_state())
+    assert np.array_equal(again.inference().params, sgd.params)
+
+
+def test_sgd_engine_takes_over_for_many_columns_and_by_method():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((40, 300))
+    model = LinearRegression().partial_fit(X, X[:, 0])
+    assert model.to_state()["engine"]["engine"] == "sgd"
+    assert model.status_ == "too-few-rows"
+    assert model.coef_.shape == (300,)
+    assert LinearRegression(method="obm").partial_fit(X[:, :2], X[:, 0]).to_state()["engine"]["engine"] == "sgd"
+    with pytest.raises(InputError, match="groups are for engine='newton'"):
+        LinearRegression(engine="sgd").partial_fit(X, X[:, 0], groups=np.zeros(40))
+
+
+def test_quantile_and_huber_agree_with_statsmodels(frame):
+    X = sm.add_constant(frame[["a", "b"]])
+    theirs = sm.RLM(frame["y"], X).fit()
+    ours = HuberRegressor().fit(frame[["a", "b"]], frame["y"]).inference()
+    assert (np.abs(ours.params.to_numpy() - theirs.params.to_numpy()) < 0.1 * theirs.bse.to_numpy()).all()
+    assert "residual scale" in ours.summary()
+    theirs = sm.QuantReg(frame["y"], X).fit(q=0.8)
+    ours = QuantileRegressor(quantile=0.8).fit(frame[["a", "b"]], frame["y"]).inference()
+    assert (np.abs(ours.params.to_numpy() - theirs.params.to_numpy()) < 0.4 * theirs.bse.to_numpy()).all()
+    theirs = sm.GLM(frame["y"].abs(), X, family=sm.families.Poisson()).fit()
+    ours = PoissonRegressor().fit(frame[["a", "b"]], frame["y"].abs()).inference()
+    assert (np.abs(ours.params.to_numpy() - theirs.params.to_numpy()) < 0.02 * theirs.bse.to_numpy()).all()

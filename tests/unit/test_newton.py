@@ -1,0 +1,193 @@
+"""Renewable Newton: exactness, chunk invariance, flat memory, scales, groups, state."""
+
+import numpy as np
+import pytest
+
+from halfwidth.errors import InputError, NotEnoughData
+from halfwidth.learners.batches import ScoreBatches, capacity_for
+from halfwidth.learners.newton import RenewableNewton
+from halfwidth.learners.sample import RowSample, hashed
+from halfwidth.problems.losses import FAMILIES
+
+
+def rows(family, n=3000, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * [1.0, 5.0, 0.2] + [0.0, 10.0, 0.0]
+    eta = 0.3 + (X - [0.0, 10.0, 0.0]) @ [0.5, -0.1, 1.0]
+    if family == "logistic":
+        return X, (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float)
+    if family == "poisson":
+        return X, rng.poisson(np.exp(eta)).astype(float)
+    return X, eta + rng.standard_normal(n)
+
+
+def errors_of(fit):
+    return np.sqrt(np.diag(fit.covariance(fit.long_run())))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("size", [1, 7, 1000, 1024])
+def test_pieces_of_any_size_give_the_same_bits(family, size):
+    X, y = rows(family, n=2500 if size > 1 else 1100)
+    whole = RenewableNewton(3, family).consume(X, y)
+    pieces = RenewableNewton(3, family)
+    for at in range(0, len(X), size):
+        pieces.consume(X[at : at + size], y[at : at + size])
+        if at % 900 == 0:
+            pieces.fit()  # reading in between changes nothing
+    assert np.array_equal(whole.fit().params, pieces.fit().params)
+    assert np.array_equal(errors_of(whole.fit()), errors_of(pieces.fit()))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("cut", [300, 1500])
+def test_state_goes_on_with_the_same_bits(family, cut):
+    X, y = rows(family, n=4000)
+    whole = RenewableNewton(3, family).consume(X, y)
+    first = RenewableNewton(3, family).consume(X[:cut], y[:cut])
+    second = RenewableNewton.from_state(first.to_state()).consume(X[cut:], y[cut:])
+    assert np.array_equal(whole.fit().params, second.fit().params)
+    assert np.array_equal(errors_of(whole.fit()), errors_of(second.fit()))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_linear_is_least_squares(intercept):
+    X, y = rows("linear", n=20_000)
+    design = np.column_stack([np.ones(len(X)), X]) if intercept else X
+    expected = np.linalg.lstsq(design, y, rcond=None)[0]
+    fit = RenewableNewton(3, "linear", intercept=intercept).consume(X, y).fit()
+    np.testing.assert_allclose(fit.params, expected, rtol=1e-10)
+    residual = y - design @ expected
+    scale = residual @ residual / (len(y) - design.shape[1])
+    naive = scale * np.linalg.inv(design.T @ design)
+    np.testing.assert_allclose(fit.naive_covariance(), naive, rtol=1e-7)
+
+
+def test_linear_survives_wild_scales_and_a_far_target():
+    """Dollars next to shares, a target near 1e8: what SGD needs help with."""
+    rng = np.random.default_rng(3)
+    n = 20_000
+    X = np.column_stack([1e6 + 1e5 * rng.standard_normal(n), 1e-4 * rng.standard_normal(n), 2010 + rng.random(n)])
+    y = 1e8 + 2e-3 * X[:, 0] + 500.0 * X[:, 1] - 3.0 * X[:, 2] + rng.standard_normal(n)
+    centred = X - X.mean(axis=0)
+    slopes = np.linalg.lstsq(np.column_stack([np.ones(n), centred / X.std(axis=0)]), y, rcond=None)[0][1:]
+    fit = RenewableNewton(3, "linear").consume(X, y).fit()
+    np.testing.assert_allclose(fit.params[1:], slopes / X.std(axis=0), rtol=1e-8)
+    assert (errors_of(fit) > 0).all()
+
+
+@pytest.mark.parametrize("family", ["linear", "logistic", "poisson", "huber"])
+def test_results_do_not_depend_on_units(family):
+    X, y = rows(family, n=3000)
+    units = np.array([1e6, 1e-5, 1.0])
+    plain, scaled = (RenewableNewton(3, family).consume(Z, y).fit() for Z in (X, X * units))
+    np.testing.assert_allclose(scaled.params[1:] * units, plain.params[1:], rtol=1e-6)
+    np.testing.assert_allclose(errors_of(scaled)[1:] * units, errors_of(plain)[1:], rtol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["linear", "logistic", "poisson"])
+def test_a_column_constant_in_the_first_rows_is_learned_later(family):
+    X, y = rows(family, n=12_000, seed=4)
+    X = np.column_stack([X, np.arange(12_000) >= 6000])
+    offline = RenewableNewton(4, family, chunk_rows=2**14).consume(X, y).fit()
+    online = RenewableNewton(4, family).consume(X, y).fit()
+    np.testing.assert_allclose(online.params, offline.params, atol=0.05 * errors_of(offline).min())
+
+
+@pytest.mark.parametrize("family", ["logistic", "poisson"])
+def test_one_pass_is_close_to_the_offline_fit_and_two_passes_are_there(family):
+    X, y = rows(family, n=60_000, seed=5)
+    offline = RenewableNewton(3, family, chunk_rows=2**16).consume(X, y).fit()
+    one = RenewableNewton(3, family).consume(X, y)
+    two = one.second_pass().consume(X, y)
+    error = errors_of(offline)
+    assert np.max(np.abs(one.fit().params - offline.params) / error) < 0.02
+    assert np.max(np.abs(two.fit().params - offline.params) / error) < 1e-4
+
+
+def test_weights_count_rows_and_offsets_shift_the_predictor():
+    X, y = rows("poisson", n=800)
+    counts = np.random.default_rng(6).integers(0, 3, size=800)
+    weighted = RenewableNewton(3, "poisson").consume(X, y, weight=counts).fit()
+    repeated = RenewableNewton(3, "poisson").consume(np.repeat(X, counts, axis=0), np.repeat(y, counts)).fit()
+    np.testing.assert_allclose(weighted.params, repeated.params, rtol=1e-6)
+    shifted = RenewableNewton(3, "poisson").consume(X, y, offset=np.full(800, 0.7)).fit()
+    plain = RenewableNewton(3, "poisson").consume(X, y).fit()
+    np.testing.assert_allclose(shifted.params - plain.params, [-0.7, 0.0, 0.0, 0.0], atol=1e-6)
+
+
+def test_ridge_solves_the_penalised_equation_without_touching_the_intercept():
+    X, y = rows("linear", n=5000)
+    fit = RenewableNewton(3, "linear", ridge=0.3).consume(X, y).fit()
+    design = np.column_stack([np.ones(5000), X])
+    penalty = 5000 * 0.3 * np.diag([0.0, 1.0, 1.0, 1.0])
+    np.testing.assert_allclose(fit.params, np.linalg.solve(design.T @ design + penalty, design.T @ y), rtol=1e-8)
+
+
+def test_groups_are_never_split_and_their_errors_are_cluster_robust():
+    """30 rows share one shock: cluster errors see it, errors for independent rows (the control) do not."""
+    rng = np.random.default_rng(7)
+    groups = np.repeat(np.arange(400), 30)
+    x = np.repeat(rng.standard_normal(400), 30)[:, None]
+    y = 1.0 + 2.0 * x[:, 0] + np.repeat(rng.standard_normal(400), 30) + 0.1 * rng.standard_normal(12_000)
+    learner = RenewableNewton(1, "linear")
+    for at in range(0, 12_000, 700):
+        learner.consume(x[at : at + 700], y[at : at + 700], group=groups[at : at + 700])
+    fit = learner.fit()
+    sizes = fit.batches.with_open()[2]
+    assert (sizes % 30 == 0).all()
+    assert sizes.sum() == 12_000
+    design = np.column_stack([np.ones(12_000), x])
+    scores = np.add.reduceat(design * (y - design @ fit.params)[:, None], np.arange(0, 12_000, 30))
+    bread = np.linalg.inv(design.T @ design)
+    cluster = np.sqrt(np.diag(bread @ scores.T @ scores @ bread))
+    np.testing.assert_allclose(errors_of(fit), cluster, rtol=0.15)
+    assert (np.sqrt(np.diag(fit.naive_covariance())) < 0.3 * cluster).all()
+
+
+def test_groups_may_be_text_and_must_always_be_given():
+    X, y = rows("linear", n=40)
+    learner = RenewableNewton(3, "linear").consume(X, y, group=np.array(["a", "b"] * 20, dtype=object))
+    RenewableNewton.from_state(learner.to_state()).consume(X, y, group=np.array(["b"] * 40, dtype=object))
+    with pytest.raises(InputError, match="group must be given with every chunk"):
+        learner.consume(X, y)
+
+
+def test_memory_is_flat():
+    batches = ScoreBatches(2, 1)
+    rng = np.random.default_rng(8)
+    total = np.zeros(2)
+    for _ in range(40):
+        edges = batches.edges(1024, None)
+        scores = rng.standard_normal((len(edges) - 1, 2))
+        total += scores.sum(axis=0)
+        batches.add(edges, scores, np.zeros((len(edges) - 1, 2, 2)), grouped=False)
+    assert batches.count <= batches.capacity == capacity_for(2)
+    assert batches.with_open()[2].sum() == 40 * 1024
+    np.testing.assert_allclose(batches.with_open()[0].sum(axis=0), total)
+    assert capacity_for(200) * 200**2 <= 2**21
+
+
+def test_the_sample_thins_itself_by_a_hash_of_the_row_number():
+    X, y = rows("logistic", n=200_000)
+    learner = RenewableNewton(3, "logistic").consume(X, y)
+    sample = learner._sample
+    assert isinstance(sample, RowSample)
+    assert sample.count <= sample.capacity
+    share = sample.count / 200_000
+    assert share == pytest.approx(2.0**-sample.thinning, rel=0.05)
+    index = sample.to_state()["index"]
+    assert (hashed(index) >> np.uint64(64 - sample.thinning) == 0).all()
+
+
+def test_bad_arguments_name_themselves():
+    with pytest.raises(InputError, match=r"ridge must be a finite number of at least 0; got -1"):
+        RenewableNewton(2, "linear", ridge=-1.0)
+    with pytest.raises(InputError, match=r"X must have shape \(m, 2\)"):
+        RenewableNewton(2, "linear").consume(np.zeros((3, 1)), np.zeros(3))
+    with pytest.raises(InputError, match=r"y must have shape \(3,\)"):
+        RenewableNewton(2, "linear").consume(np.zeros((3, 2)), np.zeros(2))
+    with pytest.raises(NotEnoughData):
+        RenewableNewton(2, "linear").fit()
+    with pytest.raises(InputError, match="state must be of kind"):
+        RenewableNewton.from_state({"kind": "other"})
