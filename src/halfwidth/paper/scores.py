@@ -60,7 +60,7 @@ def mean_and_error(values: Vector) -> tuple[float | None, float | None]:
 def log_slope(steps: Sequence[int], errors: Vector) -> tuple[float | None, float | None]:
     """The least-squares slope of log mean error against log n and its standard error; errors is (replicates, n)."""
     kept = errors[np.isfinite(errors).all(axis=1)]
-    if len(kept) < 2:
+    if len(kept) < 2 or len(steps) < 2:
         return None, None
     x = np.log(steps) - np.mean(np.log(steps))
     weights = x / (x @ x)

@@ -64,7 +64,9 @@ def sheets(rows: Sequence[Row]) -> list[Sheet]:
                 for pattern, (field, whose) in enumerate((("ms", "ours"), ("ms_paper", "the paper's")))
                 for curve in [[row for row in mine if row["name"] == name]]
             ]
-            panels.append(Panel(f"{model}, {kind}", "ms per iteration", lines, log_y=True, x="dimension d"))
+            panels.append(
+                Panel(f"{model}, {kind}", "ms per iteration", lines, log_y=True, x="dimension d", x_ticks=tuple(COPIES))
+            )
     return [Sheet("times", "Milliseconds per iteration, data generation included", 2, panels)]
 
 

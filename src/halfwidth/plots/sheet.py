@@ -35,6 +35,7 @@ class Panel:
     nominal: tuple[float, float] | None = None
     rate: tuple[Sequence[float], Sequence[float]] | None = None
     x: str = "rows seen"
+    x_ticks: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
@@ -56,24 +57,23 @@ def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
         handles |= _draw_panel(axis, panel)
     for axis in axes.flat[len(sheet.panels) :]:
         axis.set_visible(False)
-    figure.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=min(len(handles), 6), frameon=False
-    )
+    across = min(len(handles), 2 * sheet.columns)
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=across, frameon=False)
     figure.suptitle(sheet.title, fontsize=12)
     paths = [folder / f"{sheet.name}.{ending}" for ending in ("png", "svg")]
     for path in paths:
-        save(figure, path)
+        save(figure, path, dpi=110)
         figure.set_layout_engine("none")  # the first picture has settled where everything goes
     return paths
 
 
-def _log_ticks(axis: Any) -> None:
+def _log_ticks(axis: Any, ticks: Sequence[float] = ()) -> None:
     """A few plain labels on a logarithmic axis, whatever its range."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
     low, high = axis.get_view_interval()
     subs = (1.0, 2.0, 5.0) if high / low < 20 else (1.0, 3.0) if high / low < 500 else (1.0,)
-    axis.set_major_locator(LogLocator(subs=subs))
+    axis.set_major_locator(FixedLocator(ticks) if ticks else LogLocator(subs=subs))
     axis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
     axis.set_minor_locator(NullLocator())
 
@@ -102,7 +102,7 @@ def _draw_panel(axis: Any, panel: Panel) -> dict[str, Any]:
         axis.axhline(level, color="black", linewidth=0.8, linestyle="--")
         axis.set_ylim(-0.02, 1.02)
     axis.set_xscale("log")
-    _log_ticks(axis.xaxis)
+    _log_ticks(axis.xaxis, panel.x_ticks)
     if panel.log_y:
         axis.set_yscale("log")
         _log_ticks(axis.yaxis)

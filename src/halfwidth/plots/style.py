@@ -30,9 +30,9 @@ def tidy(axes: Any, title: str, x: str, y: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def save(figure: Any, path: Path) -> None:
+def save(figure: Any, path: Path, dpi: int = 150) -> None:
     """Write the picture in the format that the name asks for."""
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise InputError.of("plot", "end in .png, .svg or .pdf", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=dpi)

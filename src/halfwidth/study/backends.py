@@ -55,7 +55,7 @@ class DaskBackend:
         self._cluster = None
         if scheduler is None:
             workers = None if jobs == -1 else jobs
-            self._cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+            self._cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0")
         try:
             self._client = distributed.Client(scheduler if self._cluster is None else self._cluster)
         except (OSError, ValueError) as error:
