@@ -3,8 +3,8 @@
     python -m benchmarks.fit [--rows 10000000] [--features 20] [--folder DIR]
 
 The peer reads the same file with pyarrow, in batches of the same size, and calls scikit-learn's
-`SGDRegressor.partial_fit`. Every measurement is a process of its own, with one thread; its peak memory is that of the process. Memory is measured
-for 1, 3 and 10 million rows: it must not depend on their number.
+`SGDRegressor.partial_fit`. Every measurement is a process of its own, with one thread; its peak memory is that of
+the process. Memory is measured for 1, 3 and 10 million rows: it must not depend on their number.
 """
 
 from __future__ import annotations

@@ -340,6 +340,9 @@ class RenewableNewton:
         if reader.loss.quadratic:  # moved from the reference to the centre
             gap = centre - reader._reference
             squares += float(gap @ reader._curvature @ gap - 2.0 * gap @ reader._score)
+        dispersion = max(squares, 0.0) / max(bend, 1e-300)
+        if reader._sample is not None:
+            dispersion = reader._sample.dispersion(reader.loss, centre)
         correction = self.n_seen / max(self.n_seen - self.size, 1)
         return Fit(
             self.n_seen,
@@ -348,7 +351,7 @@ class RenewableNewton:
             centre,
             curvature,
             reader._penalty(),
-            max(squares, 0.0) / max(bend, 1e-300) * correction,
+            dispersion * correction,
             mistakes,
             reader._batches,
             reader._reference,

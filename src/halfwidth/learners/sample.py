@@ -95,6 +95,14 @@ class RowSample:
                 break
         return point, corrected
 
+    def dispersion(self, loss: Loss, centre: Vector) -> float:
+        """Sum of squared scores over sum of weights, at `centre`: one where the family's variance is right."""
+        kept = self._rows[: self.count]
+        rows = Rows(kept[:, : self.size], kept[:, -4], kept[:, -3], kept[:, -2])
+        eta = rows.eta(centre)
+        squares = rows.weighted(loss.score(eta, rows.y) ** 2).sum()
+        return float(squares / max(rows.weighted(loss.weight(eta, rows.y)).sum(), 1e-300))
+
     def _selected(self, index: NDArray[np.uint64]) -> NDArray[np.intp]:
         if self.thinning == 0:
             return np.arange(len(index))

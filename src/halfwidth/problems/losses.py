@@ -12,9 +12,10 @@ with e = y - eta, s the logistic function, phi and Phi the normal density and di
 check loss smoothed by a normal kernel of bandwidth h (M. Fernandes, E. Guerre and E. Horta, JBES 39, 2021; X. He, X.
 Pan, K. M. Tan and W.-X. Zhou, J. Econometrics 232, 2023), h = scale ((dim + log n)/n)^(2/5): it steers the search and
 gives the curvature. The estimate is the root of Phi(u) + u phi(u)/2 - tau with u = -2e/h, smoothed by a kernel of
-fourth order, whose bias is O(h^4); standard errors come from the unsmoothed `score` 1{e < 0} - tau. Huber's threshold is
-t = 1.345 scale (P. J. Huber 1964). The scale of both is the median absolute residual over 0.6745, from the first rows
-and then averaged over the chunks that follow.
+fourth order, whose bias is O(h^4); standard errors come from the unsmoothed `score` 1{e < 0} - tau.
+
+Huber's threshold is t = 1.345 scale (P. J. Huber 1964). The scale of both is the median absolute residual over 0.6745,
+from the first rows and then averaged over the chunks that follow.
 """
 
 from __future__ import annotations
