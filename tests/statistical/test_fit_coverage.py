@@ -1,8 +1,8 @@
 """Coverage of the models on dependent rows with known truth, and agreement with statsmodels on independent ones.
 
 AR linear: AR(0.7) regressors and errors. AR logistic: y = 1{eta + Q(Phi(e_k)) > 0} with Q the logistic quantile and e
-AR(0.7). AR Poisson: y ~ Poisson(exp(eta) nu_k) with lognormal AR(0.7) nu of mean one. Six coefficients with the intercept.
-The null is coverage 0.95; standard errors for independent rows are the negative control and must fail.
+AR(0.7). AR Poisson: y ~ Poisson(exp(eta) nu_k) with lognormal AR(0.7) nu of mean one. Six coefficients with the
+intercept. The null is coverage 0.95; standard errors for independent rows are the negative control and must fail.
 """
 
 import numpy as np

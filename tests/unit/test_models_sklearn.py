@@ -96,3 +96,22 @@ def test_arguments_are_checked():
         PoissonRegressor().fit(X, -y - 1.0)
     with pytest.raises(NotFittedError):
         _ = LinearRegression().coef_
+
+
+def test_docstring_examples_run():
+    import doctest
+
+    import halfwidth.models.regressors
+
+    outcome = doctest.testmod(halfwidth.models.regressors)
+    assert outcome.attempted > 3
+    assert outcome.failed == 0
+
+
+@pytest.mark.parametrize("name", ["obm-normal", "batch-means", "lugsail", "random-scaling"])
+def test_methods_of_the_table_can_be_named(name):
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((20_000, 2))
+    result = LinearRegression(method=name).fit(X, X @ [1.0, 0.0] + rng.standard_normal(20_000)).inference()
+    assert result.method == name
+    assert abs(result.params[1] - 1.0) < 0.2

@@ -44,11 +44,11 @@ class Scaling:
     def apply(self, X: Vector) -> Vector:
         """The internal rows, with a leading one if there is an intercept."""
         if not self.intercept:
-            return np.asarray(X / self.scale)
+            return np.asarray(X * (1.0 / self.scale))
         Z = np.empty((len(X), self.size))
         Z[:, 0] = 1.0
         np.subtract(X, self.centre, out=Z[:, 1:])
-        Z[:, 1:] /= self.scale
+        Z[:, 1:] *= 1.0 / self.scale
         return Z
 
     @property

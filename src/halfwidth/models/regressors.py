@@ -15,6 +15,7 @@ from sklearn.base import RegressorMixin  # isort: skip  (models.base says what i
 class LinearRegression(RegressorMixin, StreamModel):  # type: ignore[misc]
     """Least squares in one pass, with standard errors that are right for rows in time order.
 
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((2_000, 2))
     >>> y = 1.0 + X @ [2.0, 0.0] + rng.standard_normal(2_000)
