@@ -94,3 +94,21 @@ def test_a_trend_in_the_noise_is_named():
     walk = np.cumsum(np.random.default_rng(5).standard_normal(n))
     result = LinearRegression().fit(np.linspace(0, 1, n)[:, None], walk).inference()
     assert result.status == "long-dependence"
+
+
+@pytest.mark.parametrize("n", [3_000, 60_000])
+def test_a_level_that_separates_in_a_long_stream(n):
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((n, 2))
+    X[:, 1] = rng.random(n) < 0.02
+    y = np.where(X[:, 1] == 1.0, 1, rng.random(n) < 0.4).astype(int)
+    refuses(LogisticRegression(), pd.DataFrame(X, columns=["a", "rare"]), y, "separation", "rare")
+
+
+def test_rare_events_and_late_starts_are_no_separation():
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((50_000, 2))
+    rare = (rng.random(50_000) < 1 / (1 + np.exp(6.0 - X[:, 0]))).astype(int)
+    late = np.where(np.arange(50_000) < 40_000, 0, rng.random(50_000) < 0.5).astype(int)
+    for y in (rare, late):
+        assert LogisticRegression().fit(X, y).inference().status in ("ok", "long-dependence")

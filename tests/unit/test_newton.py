@@ -165,7 +165,7 @@ def test_memory_is_flat():
     assert batches.count <= batches.capacity == capacity_for(2)
     assert batches.with_open()[2].sum() == 40 * 1024
     np.testing.assert_allclose(batches.with_open()[0].sum(axis=0), total)
-    assert capacity_for(200) * 200**2 <= 2**21
+    assert capacity_for(200) * 200**2 <= 2**23
 
 
 def test_the_sample_thins_itself_by_a_hash_of_the_row_number():

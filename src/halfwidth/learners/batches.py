@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
-_MOST_NUMBERS = 2**21
+_MOST_NUMBERS = 2**23
 _MOST_BATCHES = 2_048
 _FEWEST_BATCHES = 32
 

@@ -350,6 +350,8 @@ class RenewableNewton:
             reader._scaling,
             centre,
             curvature,
+            reader._curvature.copy(),
+            np.sqrt(np.maximum(reader._prior, 1.0)),
             reader._penalty(),
             dispersion * correction,
             mistakes,

@@ -24,6 +24,10 @@ class Fit:
     scaling: Scaling
     centre: Vector
     curvature: Vector
+    expanded: Vector
+    """The curvature at the points of expansion, before the sample of rows moved it to the centre."""
+    reach: Vector
+    """How far from zero each internal column goes in the first rows, at least one."""
     penalty: Vector
     dispersion: float
     mistakes: float

@@ -27,7 +27,7 @@ Vector = NDArray[np.float64]
 
 _MOST_NUMBERS = 2**19
 _ROUNDS = 10
-_SETTLED = 1e-12
+_SETTLED = 1e-10
 
 
 def hashed(index: NDArray[np.uint64]) -> NDArray[np.uint64]:

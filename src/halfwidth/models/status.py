@@ -16,10 +16,13 @@ ROWS_BEYOND_COEFFICIENTS = 10
 """Fewer rows than this beyond the number of coefficients give no standard errors."""
 
 WILD = 10.0
-"""A standard error of this many logits, or log counts, for one standard deviation of a column: the likelihood has no
-maximum there."""
+"""A standard error of this many logits, or log counts, at the far end of a column: the likelihood has no maximum."""
+
+COLLAPSED = 0.01
+"""The share of a column's curvature left at the estimate, below which the estimate is on its way to infinity."""
 
 _TAKES_PART = 0.1
+_ADVICE = "the likelihood has no maximum: drop or merge the columns (or levels) that separate, or set ridge > 0"
 
 
 def failure(fit: Fit, loss: Loss, names: Sequence[str], y_range: tuple[float, float]) -> Flag | None:
@@ -30,7 +33,7 @@ def failure(fit: Fit, loss: Loss, names: Sequence[str], y_range: tuple[float, fl
         return "too-few-rows", text
     if loss.name == "logistic" and y_range[0] == y_range[1]:
         return "one-class", "only one class was seen so far; feed rows of the other class, or pass classes="
-    return _collinear(fit, names) or _separated(fit, loss, names)
+    return _running_away(fit, names) or _collinear(fit, names) or _separated(fit, loss, names)
 
 
 def _collinear(fit: Fit, names: Sequence[str]) -> Flag | None:
@@ -69,16 +72,22 @@ def _constant(columns: Sequence[str]) -> Flag:
 def _separated(fit: Fit, loss: Loss, names: Sequence[str]) -> Flag | None:
     if loss.name not in ("logistic", "poisson") or fit.penalty.any():
         return None
+    if loss.name == "logistic" and fit.mistakes == 0:
+        text = f"the columns separate the two classes without a single mistake in {fit.n:,} rows; {_ADVICE}"
+        return "separation", text
     Q = fit.information
     d = np.sqrt(np.diag(Q))
     errors = np.sqrt(np.diag(np.linalg.inv(Q / np.outer(d, d)))) / d
-    wild = [name for name, error in zip(names, errors, strict=True) if error > WILD]
-    advice = "the likelihood has no maximum: drop or merge the columns (or levels) that separate, or set ridge > 0"
-    if loss.name == "logistic" and fit.mistakes == 0:
-        return (
-            "separation",
-            f"the columns separate the two classes without a single mistake in {fit.n:,} rows; {advice}",
-        )
-    if wild:
-        return "separation", f"the data separate along {', '.join(wild[:8])}; {advice}"
-    return None
+    wild = [name for name, error in zip(names, errors * fit.reach, strict=True) if not error < WILD]
+    return _along(wild) if wild else None
+
+
+def _running_away(fit: Fit, names: Sequence[str]) -> Flag | None:
+    """Columns whose curvature vanished on the way from the points of expansion to the estimate."""
+    left, before = np.diag(fit.curvature), np.diag(fit.expanded)
+    gone = [name for name, now, then in zip(names, left, before, strict=True) if now < COLLAPSED * then]
+    return _along(gone) if gone and not fit.penalty.any() else None
+
+
+def _along(columns: Sequence[str]) -> Flag:
+    return "separation", f"the data separate along {', '.join(columns[:8])}; {_ADVICE}"
