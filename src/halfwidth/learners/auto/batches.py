@@ -45,15 +45,11 @@ class Equation:
     B: Vector
     rows: Vector
 
-    def root(self, prior: Vector | None = None) -> Vector:
-        """(sum A')^-1 sum B', shrunk towards 0 by a prior curvature."""
-        total = self.A.sum(axis=0)
-        return np.asarray(inverse(total if prior is None else total + prior) @ self.B.sum(axis=0))
-
-    def influences(self) -> Vector:
-        """(sum A')^-1 (B'_j - A'_j c): what each batch adds to the error of the centre, (K, d)."""
-        residuals = self.B - self.A @ self.root()
-        return np.asarray(residuals @ inverse(self.A.sum(axis=0)).T)
+    def solve(self) -> tuple[Vector, Vector]:
+        """The centre c and (sum A')^-1 (B'_j - A'_j c), what each batch adds to its error, (K, d)."""
+        inverted = inverse(self.A.sum(axis=0))
+        centre = inverted @ self.B.sum(axis=0)
+        return centre, np.asarray((self.B - self.A @ centre) @ inverted.T)
 
 
 class Batches:
@@ -66,13 +62,10 @@ class Batches:
         self.n, self.moved = np.zeros(MOST), np.zeros(MOST)
         self.clear()
 
-    def _arrays(self) -> tuple[Vector, ...]:
-        return self.A, self.b, self.L, self.T, self.n, self.moved
-
     def clear(self) -> None:
         self.open = 0
         self.length = FIRST_CHUNKS * self._chunk_rows
-        for sums in self._arrays():
+        for sums in self.arrays():
             sums[:] = 0.0
 
     @property
@@ -81,27 +74,32 @@ class Batches:
 
     @property
     def room(self) -> int:
-        """How many chunks the open batch still takes."""
-        return int(self.length - self.n[self.open]) // self._chunk_rows
+        """How many chunks can be added before neighbours have to merge."""
+        return int((MOST - self.open) * self.length - self.n[self.open]) // self._chunk_rows
 
-    def current(self) -> tuple[Vector, Vector, Vector, Vector]:
-        """The open batch's A, b, L and T, for the loop to add to."""
-        return self.A[self.open], self.b[self.open], self.L[self.open], self.T[self.open]
+    def arrays(self) -> tuple[Vector, ...]:
+        """A, b, L, T, n and moved, for the loop to add to."""
+        return self.A, self.b, self.L, self.T, self.n, self.moved
 
-    def note(self, chunks: int, moved: bool) -> None:
-        """The loop added so many chunks, after a move that is still being weighed or not."""
-        self.n[self.open] += chunks * self._chunk_rows
-        if moved:
-            self.moved[self.open] += chunks * self._chunk_rows
-        if self.room == 0:
+    def note(self) -> None:
+        """The loop added chunks."""
+        while self.open < MOST and self.n[self.open] >= self.length:
             self.open += 1
-            if self.open == MOST:
-                self._merge()
+        if self.open == MOST:
+            self._merge()
 
     def give_back(self, D: Vector) -> None:
         """The move is weighed: the rows since then need no correction."""
         self.b += self.moved[:, None] * D
         self.moved[:] = 0.0
+
+    def totals(self, J: Vector, Q: Vector, hessian: Vector | None) -> tuple[Vector, Vector]:
+        """sum A'_j and sum B'_j, while no move is being weighed."""
+        n, A = self.n.sum(), self.A[: self.open + 1].sum(axis=0)
+        B = self.b.sum(axis=0) + J @ self.T.sum(axis=0) - n * Q
+        if hessian is not None:
+            A, B = n * hessian, B + hessian @ self.L.sum(axis=0)
+        return A + n * J, B
 
     def equation(self, J: Vector, Q: Vector, D: Vector, hessian: Vector | None) -> Equation:
         """A' and B' of every batch; Q includes D, the last move's share, which is given back to the rows since then.
@@ -109,8 +107,8 @@ class Batches:
         `hessian` is the mean one where there are only differences. An open batch less than half full joins its
         neighbour.
         """
-        rows, T = self.n[:, None], self.T
-        B = self.b + T @ J.T - rows * Q + self.moved[:, None] * D
+        rows = self.n[:, None]
+        B = self.b + self.T @ J.T - rows * Q + self.moved[:, None] * D
         A = self.A + rows[:, :, None] * J
         if hessian is not None:
             A, B = A + rows[:, :, None] * hessian, B + self.L @ hessian.T
@@ -126,7 +124,7 @@ class Batches:
 
     def _merge(self) -> None:
         half = MOST // 2
-        for sums in self._arrays():
+        for sums in self.arrays():
             sums[:half] = sums[0::2] + sums[1::2]
             sums[half:] = 0.0
         self.open = half

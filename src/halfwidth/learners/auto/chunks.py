@@ -5,8 +5,9 @@ at the linearisation point `point`, it adds, relative to a fixed `origin`,
 
     A += H,   b += H (point - origin) - g + m Q,   L += m (point - origin),   T += m (theta - origin)
 
-to the open batch, and notes g and theta - point for the regression of the response. Without a Hessian A stays zero and
-b lacks H (point - origin); the mean Hessian is then collected column by column, from spacings in `plan`.
+to the open batch `at`, and opens the next one when this one has `length` rows. It notes g and theta - point for the
+regression of the response. Without a Hessian A stays zero and b lacks H (point - origin); the mean Hessian is then
+collected column by column, from the spacings in `plan`.
 
 While the last move of the linearisation point is being weighed (`moved`), D collects what is not linear in it,
 
@@ -40,27 +41,57 @@ def held_step(step, slope, bend):  # type: ignore[no-untyped-def]
     return step
 
 
+@jitable
+def spread(H, shift, offset, A, total, product):  # type: ignore[no-untyped-def]
+    """Complete H by its multiple of I, add it to A and to the total, and give H offset, all in one pass over H."""
+    for i in range(H.shape[0]):
+        H[i, i] += shift
+        along = 0.0
+        for j in range(H.shape[0]):
+            A[i, j] += H[i, j]
+            total[i, j] += H[i, j]
+            along += H[i, j] * offset[j]
+        product[i] = along
+
+
 def with_hessian(sample: Function, gradient: Function, hessian: Function, fingerprint: str) -> Function:
     """The loop for problems with a Hessian."""
 
     def curved_chunks(  # type: ignore[no-untyped-def]
-        draw, rng, theta, state, params, rows, thetas, plan, chunk, filled, moved, frozen, batch, totals, notes
+        draw,
+        rng,
+        theta,
+        state,
+        params,
+        rows,
+        thetas,
+        plan,
+        chunk,
+        filled,
+        moved,
+        frozen,
+        batches,
+        at,
+        length,
+        totals,
+        notes,
     ):
         fingerprint  # noqa: B018  (part of the disk cache's key)
         point, previous, origin, P, J, Q = frozen
-        A, b, L, T = batch
+        A, b, L, T, n, moved_rows = batches
         hessian_sum, hessian_rows, D = totals
         noted_g, noted_offset = notes
         m, dim = chunk.shape[0], theta.shape[0]
         deployed_g, g, previous_g = np.empty(dim), np.empty(dim), np.empty(dim)
-        grad, direction, H = np.empty(dim), np.empty(dim), np.empty((dim, dim))
+        grad, direction, product, H = np.empty(dim), np.empty(dim), np.empty(dim), np.empty((dim, dim))
         directions, weighted = np.empty((m, dim)), np.empty((m, dim))
         used, done, held = 0, 0, 0
         while used < rows.shape[0] and done < plan.shape[0]:
             row = rows[used]
             if draw:
                 sample(rng, theta, state, params, row)
-            chunk[filled] = row
+            for j in range(row.shape[0]):
+                chunk[filled, j] = row[j]
             filled += 1
             if filled == m:
                 deployed_g[:] = 0.0
@@ -83,30 +114,33 @@ def with_hessian(sample: Function, gradient: Function, hessian: Function, finger
                     for j in range(dim):
                         weighted[i, j] = w * directions[i, j]
                 np.dot(directions.T, weighted, H)
-                for j in range(dim):
-                    H[j, j] += shift
-                A += H
-                hessian_sum += H
+                spread(H, shift, point - origin, A[at], hessian_sum, product)
                 hessian_rows += m
-                b += np.dot(H, point - origin) - g + m * Q
-                L += m * (point - origin)
-                T += m * (theta - origin)
+                b[at] += product - g + m * Q
+                L[at] += m * (point - origin)
+                T[at] += m * (theta - origin)
                 if moved:
                     D += previous_g - g - np.dot(H, previous - point)
+                n[at] += m
+                moved_rows[at] += m * moved
+                at += n[at] >= length
                 noted_g[done] = g
                 noted_offset[done] = theta - point
                 p = np.dot(P, deployed_g)
-                bend = m * np.dot(p, np.dot(J, p))
+                bend, length2 = m * np.dot(p, np.dot(J, p)), np.dot(p, p)
                 for i in range(m):
                     w, c = hessian(theta, chunk[i], params, direction)
-                    along = np.dot(direction, p)
-                    bend += w * along * along + c * np.dot(p, p)
+                    along = 0.0
+                    for j in range(dim):
+                        along += direction[j] * p[j]
+                    bend += w * along * along + c * length2
                 step = held_step(plan[done, 0], np.dot(deployed_g, p), bend)
                 held += step < plan[done, 0]
                 theta -= step * p
                 filled = 0
                 done += 1
-            thetas[used] = theta
+            for j in range(dim):
+                thetas[used, j] = theta[j]
             used += 1
         return used, filled, done, held
 
@@ -117,11 +151,27 @@ def with_differences(sample: Function, gradient: Function, fingerprint: str) -> 
     """The loop for problems with a gradient only."""
 
     def differenced_chunks(  # type: ignore[no-untyped-def]
-        draw, rng, theta, state, params, rows, thetas, plan, chunk, filled, moved, frozen, batch, totals, notes
+        draw,
+        rng,
+        theta,
+        state,
+        params,
+        rows,
+        thetas,
+        plan,
+        chunk,
+        filled,
+        moved,
+        frozen,
+        batches,
+        at,
+        length,
+        totals,
+        notes,
     ):
         fingerprint  # noqa: B018  (part of the disk cache's key)
         point, previous, origin, P, J, Q = frozen
-        _, b, L, T = batch
+        _, b, L, T, n, moved_rows = batches
         hessian_sum, hessian_rows, D = totals
         noted_g, noted_offset = notes
         m, dim = chunk.shape[0], theta.shape[0]
@@ -132,7 +182,8 @@ def with_differences(sample: Function, gradient: Function, fingerprint: str) -> 
             row = rows[used]
             if draw:
                 sample(rng, theta, state, params, row)
-            chunk[filled] = row
+            for j in range(row.shape[0]):
+                chunk[filled, j] = row[j]
             filled += 1
             if filled == m:
                 points[0] = theta
@@ -163,9 +214,12 @@ def with_differences(sample: Function, gradient: Function, fingerprint: str) -> 
                         hessian_sum[:, j] += (sums[q] - g) / plan[done, 1 + j]
                         hessian_rows[j] += m
                         q += 1
-                b += m * Q - g
-                L += m * (point - origin)
-                T += m * (theta - origin)
+                b[at] += m * Q - g
+                L[at] += m * (point - origin)
+                T[at] += m * (theta - origin)
+                n[at] += m
+                moved_rows[at] += m * moved
+                at += n[at] >= length
                 noted_g[done] = g
                 noted_offset[done] = theta - point
                 p = np.dot(P, sums[0])
@@ -182,7 +236,8 @@ def with_differences(sample: Function, gradient: Function, fingerprint: str) -> 
                 theta -= step * p
                 filled = 0
                 done += 1
-            thetas[used] = theta
+            for j in range(dim):
+                thetas[used, j] = theta[j]
             used += 1
         return used, filled, done, held
 

@@ -80,12 +80,17 @@ class StaticField(Field):
         self._hessians = specialise(row_hessians, problem.hessian)
 
     def hessian(self, theta: Vector, rows: Vector) -> Vector:
-        directions, weights = np.empty((len(rows), self.problem.dim)), np.empty(len(rows))
-        shift = self._hessians(theta, self.problem.params, rows, directions, weights)
+        directions, weights, shift = self._parts(theta, rows)
         return np.asarray((directions.T * weights) @ directions + shift * np.eye(self.problem.dim))
 
     def along(self, theta: Vector, step: Vector, rows: Vector) -> Vector:
-        return np.asarray(self.hessian(theta, rows) @ step)
+        directions, weights, shift = self._parts(theta, rows)
+        return np.asarray((weights * (directions @ step)) @ directions + shift * step)
+
+    def _parts(self, theta: Vector, rows: Vector) -> tuple[Vector, Vector, float]:
+        directions, weights = np.empty((len(rows), self.problem.dim)), np.empty(len(rows))
+        shift = self._hessians(theta, self.problem.params, rows, directions, weights)
+        return directions, weights, float(shift)
 
 
 class DifferencedField(Field):

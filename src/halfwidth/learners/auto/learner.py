@@ -37,6 +37,7 @@ Equations: `halfwidth.learners.auto.batches`; page: docs/auto.md. The centre is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,6 +70,7 @@ _RESTART_UNTIL = 64
 _SPACING = 0.05
 _FEWEST_BATCHES = 4
 _BIG_DIM = 24
+_PIECE_NUMBERS = 131_072
 
 
 class Auto(OwnResult):
@@ -99,6 +101,8 @@ class Auto(OwnResult):
         self._first = -(-max(512, 10 * dim) // self._m) * self._m  # N0
         self._largest_step = _LARGEST_STEP / (self._m + dim + 1.0)
         self._buffer = np.empty((self._first, problem.row_size))
+        size = max(self._m, _PIECE_NUMBERS // dim)
+        self._rows, self._thetas = np.empty((size, problem.row_size)), np.empty((size, dim))
         self._chunk, self._filled = np.empty((self._m, problem.row_size)), 0
         self._k = 0  # rows in finished chunks
         self._phase = 0  # 0: moving, 1: averaging, 2: estimating
@@ -133,7 +137,9 @@ class Auto(OwnResult):
                 self._filled,
                 self._weighed is not None,
                 (self._point, self._previous, self._origin, self._P, self._J, self._Q),
-                self._batches.current(),
+                self._batches.arrays(),
+                self._batches.open,
+                self._batches.length,
                 (self._hessian_sum, self._hessian_rows, self._D),
                 self._notes.pages(),
             )
@@ -200,7 +206,7 @@ class Auto(OwnResult):
         self._check()
         self._k += done * self._m
         self._chunks += done
-        self._batches.note(done, self._weighed is not None)
+        self._batches.note()
         self._notes.note(done)
         self._note_probes(done)
         if self._weighed is not None:
@@ -264,9 +270,8 @@ class Auto(OwnResult):
         self._check()
 
     def _move_point(self, H: Vector) -> None:
-        nothing = np.zeros(self.problem.dim)
-        equation = self._batches.equation(self._J, self._Q, nothing, H if self.differences else None)
-        step = self._origin + equation.root(self._prior_rows * (H + self._J)) - self._point
+        A, B = self._batches.totals(self._J, self._Q, H if self.differences else None)
+        step = self._origin + np.linalg.solve(A + self._prior_rows * (H + self._J), B) - self._point
         bends = self._field.along(self._point, step, self._chunk)
         change = self._field.gradient(self._point + step, self._chunk) - self._field.gradient(self._point, self._chunk)
         bend = abs(float(step @ bends))
@@ -292,7 +297,7 @@ class Auto(OwnResult):
         self._weighed = None
 
     def _check(self) -> None:
-        if not (np.isfinite(self._theta).all() and np.isfinite(self._point).all()):
+        if not math.isfinite(self._theta.sum() + self._point.sum()):
             raise Diverged(
                 f"theta left the finite numbers within the {self._m} rows after row {self._k:,}: look there for "
                 "extreme values; scale the columns to about one, or start nearer to the solution (theta_0)"
@@ -313,12 +318,11 @@ class Auto(OwnResult):
         response, H = self._response()
         D = self._D / (self._weighed * self._m) if self._weighed else np.zeros(self.problem.dim)
         equation = self._batches.equation(response.J, self._Q + D, D, H if self.differences else None)
-        influences, n = equation.influences(), int(equation.rows.sum())
-        K = len(influences)
+        centre, influences = equation.solve()
+        K, n = len(influences), int(equation.rows.sum())
         covariance = n * K / (K - 1.0) * (influences.T @ influences)
-        params = self._origin + equation.root()
         law, diagnostics = StudentLaw(K - 1.0), Diagnostics(K - 1.0)
-        result = BatchesResult(params, covariance, n, law, self.name, diagnostics, influences=influences)
+        result = BatchesResult(self._origin + centre, covariance, n, law, self.name, diagnostics, influences=influences)
         facts = self._known(response)
         return result.with_facts(*verdict.flags(facts, result), notes=verdict.notes(facts, result))  # type: ignore[return-value]
 
