@@ -46,7 +46,7 @@ class Scale:
 
 SCALES = {
     "paper": Scale("paper", 200, 500, {"linear": 50_000, "logistic": 125_000, "credit": 20_000}, 12, False),
-    "smoke": Scale("smoke", 4, 8, {"linear": 2_000, "logistic": 2_000, "credit": 2_000}, 4, True),
+    "smoke": Scale("smoke", 4, 8, {"linear": 5_000, "logistic": 5_000, "credit": 5_000}, 4, True),
 }
 
 

@@ -81,12 +81,16 @@ def difference(top: Row, bottom: Row, field: str) -> tuple[float, float]:
 
 
 def covers(rows: Sequence[Row], *keys: str) -> list[Comparison]:
-    """Coverage at the end against the level, by both conventions; the error is the one under the claim."""
+    """Coverage at the end against the level, of BM by both conventions and of auto; the error is that of the level."""
     found = []
-    for field, which in (("coverage_paper", "theta* from the runs"), ("coverage", "exact theta*")):
-        for row in last(rows):
+    for name, field, which in (
+        ("BM", "coverage_paper", "theta* from the runs"),
+        ("BM", "coverage", "exact theta*"),
+        ("auto", "coverage", "exact theta*"),
+    ):
+        for row in last(rows, name=name):
             error = math.sqrt(row["level"] * (1.0 - row["level"]) / row["replicates"])
-            claim = f"the interval covers {row['level']} ({which})"
+            claim = f"{name} covers {row['level']} ({which})"
             found.append(against(claim, place(row, *keys), row[field], error, row["level"]))
     return found
 

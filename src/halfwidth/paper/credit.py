@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from halfwidth.paper.arms import BM, Arm, boot, paper_spec, with_auto
-from halfwidth.paper.comparisons import Comparison, last, log_ratio, slopes, unchanged
+from halfwidth.paper.comparisons import Comparison, covers, last, log_ratio, slopes, unchanged
 from halfwidth.paper.panels import EXACT, PAPER_AND_MIS, panel
 from halfwidth.paper.scores import Row
 from halfwidth.paper.target import Order, Target, studied
@@ -41,7 +41,7 @@ def sheets(rows: Sequence[Row]) -> list[Sheet]:
 
 def compare(rows: Sequence[Row]) -> list[Comparison]:
     found = slopes([row for row in rows if row["name"] in ("BM", "Boot")], "name", "movers")
-    found += duels(rows, "movers")
+    found += duels(rows, "movers") + covers(rows, "movers")
     for name in ("BM", "Boot"):
         ends = sorted(last(rows, name=name), key=lambda row: int(row["movers"]))
         change = log_ratio(ends[-1], ends[0], "sigma_error")

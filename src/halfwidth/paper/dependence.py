@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from halfwidth.paper.arms import BM, Arm, Model, Scale, synthetic_arm, with_auto
 from halfwidth.paper.comparisons import (
     Comparison,
+    covers,
     difference,
     last,
     log_ratio,
@@ -42,7 +43,7 @@ def dependence_sheets(rows: Sequence[Row], name: str, model: Model) -> list[Shee
 def dependence_compare(rows: Sequence[Row], *, worse: bool) -> list[Comparison]:
     """From the weakest answer to the strongest; `worse`: the paper says that the error grows."""
     bm = [row for row in rows if row["name"] == "BM"]
-    found = slopes(bm, "dim", "epsilon")
+    found = slopes(bm, "dim", "epsilon") + covers(rows, "dim", "epsilon")
     for dim in DIMS:
         ends = last(bm, dim=dim)
         weak, strong = min(ends, key=_epsilon), max(ends, key=_epsilon)

@@ -21,7 +21,7 @@ _TITLES = {
     "sigma_error": "estimation error (exact Sigma)",
     "coverage": "coverage of the exact theta*",
     "mis_ratio": "interval score over the oracle's",
-    "bias_over_sd": "bias of the average",
+    "bias_over_sd": "bias of the estimate",
 }
 _UNITS = {
     "sigma_error_paper": "spectral norm",

@@ -81,7 +81,7 @@ def _ends(rows: Sequence[Row]) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     note = (
         "\n\n\\* against theta* and Sigma estimated from many runs, as in the paper; all else against the exact ones. "
-        "Error: spectral norm of the covariance's error. bias/sd: bias of the average over its exact sd."
+        "Error: spectral norm of the covariance's error. bias/sd: bias of the estimate over the average's exact sd."
     )
     return "\n".join(lines) + note
 

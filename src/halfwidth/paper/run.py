@@ -43,6 +43,8 @@ def run_arm(arm: Arm, size: Scale, runner: Runner) -> list[Row]:
     spec = replace(arm.spec, reference=tuple(map(tuple, estimated.sigma.tolist())))
     problem = spec.make_problem()
     collected = collect(spec, backend=runner.backend, store=runner.store)
+    for reason in collected.refusals.values():
+        runner.tell(f"no interval: {reason}")
     rows: list[Row] = []
     for method, notes in collected.notes.items():
         exact = {row["step"]: row for row in score_rows(spec, problem, method, notes, collected.times[method])}

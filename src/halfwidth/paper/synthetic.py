@@ -42,7 +42,7 @@ def sheets(rows: Sequence[Row]) -> list[Sheet]:
 def compare(rows: Sequence[Row]) -> list[Comparison]:
     bm = [row for row in rows if row["name"] == "BM"]
     keys = ("variant", "model", "dim")
-    found = slopes(bm, *keys) + covers(bm, *keys)
+    found = slopes(bm, *keys) + covers(rows, *keys)
     for variant in (AS_PRINTED, STABILISED):
         for model in MODELS:
             mine = [row for row in bm if row["variant"] == variant and row["model"] == model]

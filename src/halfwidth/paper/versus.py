@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from halfwidth.paper.arms import BM, MODELS, Arm, Scale, boot, synthetic_arm, with_auto
-from halfwidth.paper.comparisons import Comparison, difference, last, log_ratio, place, sign, slopes
+from halfwidth.paper.comparisons import Comparison, covers, difference, last, log_ratio, place, sign, slopes
 from halfwidth.paper.panels import EXACT, PAPER_AND_MIS, sheet
 from halfwidth.paper.scores import Row
 from halfwidth.plots.sheet import Sheet
@@ -30,7 +30,8 @@ def versus_sheets(rows: Sequence[Row], name: str, title: str) -> list[Sheet]:
 
 
 def versus_compare(rows: Sequence[Row]) -> list[Comparison]:
-    return slopes([row for row in rows if row["name"] == "BM"], "model", "dim") + duels(rows, "model", "dim")
+    keys = ("model", "dim")
+    return slopes([row for row in rows if row["name"] == "BM"], *keys) + duels(rows, *keys) + covers(rows, *keys)
 
 
 def duels(rows: Sequence[Row], *keys: str) -> list[Comparison]:

@@ -1,0 +1,45 @@
+"""`halfwidth reproduce` and `halfwidth data credit` as a user meets them."""
+
+import os
+import subprocess
+import sys
+
+import pyarrow.parquet as pq
+import pytest
+
+
+def halfwidth(*args, cache):
+    command = [sys.executable, "-c", "from halfwidth.cli import main; main()", *map(str, args)]
+    environment = os.environ | {"HALFWIDTH_CACHE": str(cache), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def test_a_run_that_is_resumed_repeats_nothing_and_gives_the_same_rows(tmp_path):
+    arguments = ("reproduce", "dependence-linear", "--jobs", 1, "--seed", 3, "--out", tmp_path / "out")
+    done = halfwidth(*arguments, cache=tmp_path)
+    assert done.returncode == 0, done.stderr
+    first = pq.read_table(tmp_path / "out" / "dependence-linear.parquet")
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "reproduce").rglob("*.npz")}
+    again = halfwidth(*arguments, "--resume", cache=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert pq.read_table(tmp_path / "out" / "dependence-linear.parquet") == first
+    assert kept
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "reproduce").rglob("*.npz")} == kept
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["reproduce", "bootstraps"], "no target named 'bootstraps'"),
+        (["reproduce", "times", "--scale", "large"], "no scale named 'large'"),
+        (["reproduce", "times", "--backend", "slurm"], "backend must be 'local' or 'dask'"),
+        (["reproduce", "credit", "--path", "nowhere.csv"], "path must be the CSV file of the credit data"),
+        (["reproduce", "credit"], "the credit data could not be fetched"),
+        (["data", "credit"], "the credit data could not be fetched"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_exit_code_2(arguments, message, tmp_path):
+    done = halfwidth(*arguments, cache=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
