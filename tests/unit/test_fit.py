@@ -171,3 +171,19 @@ def test_undetermined_streams_have_a_status(frame):
     model = halfwidth.fit(frame.assign(c=7.0), target="y", features=["a", "c"])
     assert model.status_ == "constant-column"
     assert model.report()["coefficients"][1]["std_err"] is None
+
+
+def test_an_interruption_within_a_chunk_loses_no_row(parquet, tmp_path):
+    """The report comes in the middle of a chunk, where the stream is ahead of the model."""
+    options = {"target": "y", "features": ["a", "b"], "checkpoint": tmp_path / "run.ck", "resume": True}
+    whole = halfwidth.fit(parquet, target="y", features=["a", "b"]).inference()
+
+    def interrupt(model):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        halfwidth.fit(parquet, every=10_000, report=interrupt, **options)
+    resumed = halfwidth.fit(parquet, **options).inference()
+    assert resumed.n == whole.n
+    np.testing.assert_array_equal(resumed.params, whole.params)
+    np.testing.assert_array_equal(resumed.bse, whole.bse)

@@ -110,6 +110,7 @@ class _Run:
         self.every, self.report, self.progress = every, report, progress
         self.passes_done = 0
         self._saved = clock.monotonic()
+        self._between = True
 
     def start(self, state: dict[str, Any] | None) -> None:
         if state is None:
@@ -129,17 +130,20 @@ class _Run:
             self.stream.skip_to(0)
         try:
             for chunk in self.stream:
+                self._between = False
                 for piece in self._cut(chunk):
                     self.model._engine.consume(piece.X, piece.y, piece.weight, piece.offset, piece.group)
                     if self.report is not None and self.model.n_seen_ == self._next_report:
                         self._tell()
                         self.report(self.model)
+                self._between = True
                 if self.progress is not None:
                     self.progress(chunk.rows_read)
                 if clock.monotonic() - self._saved > CHECKPOINT_SECONDS:
                     self._save()
         except BaseException:
-            self._save()
+            if self._between:  # within a chunk the stream is ahead of the model: the last checkpoint stays
+                self._save()
             raise
         self.passes_done += 1
         self._save()
