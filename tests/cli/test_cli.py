@@ -54,7 +54,7 @@ def test_study_json_on_stdout_is_nothing_but_json():
         (["study", "iid-linear", "--epsilon", "0.5"], "has no setting 'epsilon'"),
         (["study", "seed-linear", "--exponent", "0.4"], "1/2 < a < 1"),
         (["study", "seed-linear", "--jobs", "0"], "jobs must be -1 or at least 1"),
-        (["demo", "--rows", "10"], "rows must be an integer of at least 1000"),
+        (["demo", "--rows", "10"], "rows must be an integer of at least 5000"),
     ],
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(arguments, message):

@@ -18,23 +18,20 @@ _FRAME_SECONDS = 0.06
 
 
 def demo(
-    rows: Annotated[int, typer.Option(help="Rows to stream.")] = 1_000_000,
+    rows: Annotated[int, typer.Option(help="Rows to stream.")] = 500_000,
     seed: Annotated[int, typer.Option(help="Seed of the stream.")] = 0,
     out: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("demo.png"),
 ) -> None:
     """Watch an interval close in on the truth while the data answer to the model."""
     from halfwidth.checks import check_count
-    from halfwidth.learners import CappedSGD
+    from halfwidth.learners import Auto
     from halfwidth.plots.trace import plot_trace
     from halfwidth.problems import problem
-    from halfwidth.schedules import PowerStep
     from halfwidth.study.trace import trace
-    from halfwidth.watchers import OverlappingBatchMeans
 
-    check_count("rows", rows, at_least=1_000)
+    check_count("rows", rows, at_least=5_000)
     world = problem("seed-linear", dim=3, epsilon=0.5)
-    watcher = OverlappingBatchMeans(world.dim)
-    learner = CappedSGD(world, step=PowerStep(0.5, 0.505), watchers=[watcher], seed=seed)
+    learner = Auto(world, seed=seed)
     typer.echo("A linear model learns from a Markov stream whose features answer to the model itself.")
     typer.echo("One pass, no row is kept, and at any moment an interval for every coefficient.\n")
     started = time.perf_counter()
@@ -53,8 +50,9 @@ def demo(
         )
     ]
     print_table(["", "estimate", "std err", "95% interval", "truth", "covered"], table, f"after {rows:,} rows")
-    blocks = result.diagnostics.effective_blocks
-    typer.echo(f"{rows:,} rows in {elapsed:.1f} s; {blocks:.1f} effective blocks; status {result.status}")
+    typer.echo(f"{rows:,} rows in {elapsed:.1f} s; status {result.status}")
+    for note in result.diagnostics.notes:
+        typer.echo(f"- {note}")
     plot_trace(seen, world.theta_star, f"A stream that answers back ({world.name}, epsilon = 0.5)", out)
     typer.echo(f"picture: {out}")
 
