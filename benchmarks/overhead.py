@@ -55,6 +55,7 @@ def learners(dim: int, rows: int) -> dict[str, float]:
     return best_times(
         {
             "scikit-learn": sklearn,
+            "auto": lambda: hw.Auto(problem).consume(given).result(),
             "sgd": ours,
             "sgd + full": lambda: ours(hw.OverlappingBatchMeans(dim)),
             "sgd + equal batches": lambda: ours(hw.EqualBatchMeans(dim)),
@@ -98,6 +99,8 @@ def main() -> None:
         us = learners(dim, rows)
         print(f"d = {dim}: " + ", ".join(f"{name} {value:.3f} us/row" for name, value in us.items()))
         print(f"  (SGD + full covariance) / scikit-learn: {us['sgd + full'] / us['scikit-learn']:.2f} (<= {target})")
+        ratio = us["auto"] / us["scikit-learn"]
+        print(f"  auto / scikit-learn:                    {ratio:.2f}" + (" (<= 1.0)" if dim == 50 else ""))
         ratio = us["sgd + one direction"] / us["sgd"]
         print(f"  (SGD + one direction) / SGD alone:      {ratio:.2f}" + (" (<= 1.5)" if dim == 50 else ""))
         for name in ("equal batches", "flat-top"):

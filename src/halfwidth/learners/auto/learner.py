@@ -73,6 +73,13 @@ _BIG_DIM = 24
 _PIECE_NUMBERS = 131_072
 
 
+def _diverged(row: int, rows: int) -> Diverged:
+    return Diverged(
+        f"theta left the finite numbers at row {row:,}: look for extreme values in the {rows:,} rows up to it; scale "
+        "the columns to about one, or start nearer to the solution (theta_0)"
+    )
+
+
 class Auto(OwnResult):
     """Learns, and says how sure it is; `gradient_only` does without the problem's Hessian."""
 
@@ -143,6 +150,8 @@ class Auto(OwnResult):
                 (self._hessian_sum, self._hessian_rows, self._D),
                 self._notes.pages(),
             )
+            if not math.isfinite(self._theta.sum()):
+                raise _diverged(self.n_seen + at + 1 + int(np.argmin(np.isfinite(thetas[at:]).all(axis=1))), self._m)
             at += used
             self._held += held
             if done:
@@ -174,7 +183,6 @@ class Auto(OwnResult):
         self._buffer = self._buffer[:0].copy()
         self._filled, self._k = 0, self._first
         self._next_refresh = self._k + 4 * self._m
-        self._check()
 
     # ---- what happens between chunks
 
@@ -203,7 +211,6 @@ class Auto(OwnResult):
 
     def _advance(self, done: int) -> None:
         """So many chunks are in the sums: do what is due."""
-        self._check()
         self._k += done * self._m
         self._chunks += done
         self._batches.note()
@@ -267,11 +274,12 @@ class Auto(OwnResult):
         self._P[:] = inverse(H + self._J)
         if self._phase == 2:
             self._move_point(H)
-        self._check()
 
     def _move_point(self, H: Vector) -> None:
         A, B = self._batches.totals(self._J, self._Q, H if self.differences else None)
-        step = self._origin + np.linalg.solve(A + self._prior_rows * (H + self._J), B) - self._point
+        step = self._origin + inverse(A + self._prior_rows * (H + self._J)) @ B - self._point
+        if not math.isfinite(step.sum()):
+            raise _diverged(self._k, self._k - self._began)
         bends = self._field.along(self._point, step, self._chunk)
         change = self._field.gradient(self._point + step, self._chunk) - self._field.gradient(self._point, self._chunk)
         bend = abs(float(step @ bends))
@@ -295,13 +303,6 @@ class Auto(OwnResult):
         self._Q += self._D
         self._batches.give_back(self._D)
         self._weighed = None
-
-    def _check(self) -> None:
-        if not math.isfinite(self._theta.sum() + self._point.sum()):
-            raise Diverged(
-                f"theta left the finite numbers within the {self._m} rows after row {self._k:,}: look there for "
-                "extreme values; scale the columns to about one, or start nearer to the solution (theta_0)"
-            )
 
     # ---- the answer
 

@@ -1,0 +1,138 @@
+"""`auto` written again from its definition: every chunk is kept, and the answer is put together at the end.
+
+Only what the recipe says is shared with the library: the problem's gradient and Hessian, row by row, and the numbers of
+the recipe. Corrections are looked up by move (every chunk from before a move is corrected by what the move leaves out),
+batches are cut from the list of chunks, and nothing is accumulated on the way.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+
+
+class Twin:
+    """Hessian mode; `draw(theta, count)` gives the next rows while theta is deployed."""
+
+    def __init__(self, problem, draw, n, m=64):
+        self.problem, self.m = problem, m
+        d = problem.dim
+        first = -(-max(512, 10 * d) // m) * m
+        rows = draw(problem.theta_0, first)
+        theta, A = self.newton(rows)
+        P = np.linalg.inv((A + self.ridge(A)) / first)
+        point, J, k = theta.copy(), np.zeros((d, d)), first
+        hessians, averaged = [], []
+        self.chunks, self.moves = [], []  # (H, g, point, theta) of each; (chunks before the move, D a row)
+        weighing, estimating, prior, previous = None, False, 0.0, point
+        next_refresh, next_response = first + 4 * m, n
+        while k + m <= n:
+            rows = draw(theta, m)
+            gd, g, H = self.gradient(theta, rows), self.gradient(point, rows), self.hessian(point, rows)
+            hessians.append(H)
+            averaged.append(theta)
+            if estimating:
+                self.chunks.append((H, g, point, theta))
+                if weighing is not None:
+                    weighing.append(self.gradient(previous, rows) - g - H @ (previous - point))
+            k += m
+            p = P @ gd
+            limit = gd @ p / (p @ (self.hessian(theta, rows) + m * J) @ p)
+            theta = theta - max(0.0, min(k**-0.505, 0.35 / (m + d + 1.0), limit)) * p
+            if weighing is not None and len(weighing) == 8:
+                self.moves.append((len(self.chunks) - 8, np.sum(weighing, axis=0) / (8 * m)))
+                weighing = None
+            if weighing is None and k >= next_refresh:
+                mean = (np.sum(hessians, axis=0) + (A if k - m < 2 * first else 0.0)) / (
+                    m * len(hessians) + (first if k - m < 2 * first else 0)
+                )
+                if not estimating:
+                    next_refresh = k + 4 * m
+                    P = np.linalg.inv(mean)
+                else:
+                    next_refresh = max(int(1.2 * k), k + 8 * m)
+                    if k >= next_response:
+                        next_response = int(1.5 * k)
+                        J = self.response(mean)
+                    P = np.linalg.inv(mean + J)
+                    A_all, B_all = self.sums(J, range(len(self.chunks)))
+                    previous = point
+                    prior_A = prior * (mean + J)
+                    point = np.linalg.solve(A_all + prior_A, B_all + prior_A @ self.start)
+                    weighing = []
+            if k == 2 * first:
+                averaged = []
+            if k == 4 * first:
+                point = self.start = np.mean(averaged, axis=0)
+                estimating, prior, next_refresh, next_response = True, 0.5 * k, k + k // 4, k + k // 4
+        if weighing:
+            self.moves.append((len(self.chunks) - len(weighing), np.sum(weighing, axis=0) / (len(weighing) * m)))
+        self.theta = theta
+        self.finish()
+
+    def ridge(self, A):
+        return np.diag(1e-3 * np.abs(np.diag(A)) + 1e-12 * np.abs(np.diag(A)).mean())
+
+    def newton(self, rows):
+        theta, decrements = np.array(self.problem.theta_0), []
+        while len(decrements) < 12 and (not decrements or decrements[-1] > 1e-9 * max(decrements)):
+            g, A = self.gradient(theta, rows), self.hessian(theta, rows)
+            M = A + self.ridge(A)
+            s = np.linalg.solve(M, g)
+            t = 1.0
+            while t > 1 / 32 and abs(s @ (self.gradient(theta - t * s, rows) - (1 - t) * g)) >= 0.5 * t * (s @ M @ s):
+                t /= 2
+            theta = theta - t * s
+            decrements.append(s @ g)
+        return theta, A
+
+    def gradient(self, theta, rows):
+        total, grad = np.zeros(self.problem.dim), np.empty(self.problem.dim)
+        for row in rows:
+            self.problem.gradient(theta, row, self.problem.params, grad)
+            total += grad
+        return total
+
+    def hessian(self, theta, rows):
+        total, u = np.zeros((self.problem.dim,) * 2), np.empty(self.problem.dim)
+        for row in rows:
+            w, c = self.problem.hessian(theta, row, self.problem.params, u)
+            total += w * np.outer(u, u) + c * np.eye(self.problem.dim)
+        return total
+
+    def response(self, mean):
+        """Ordinary least squares of the chunks' mean gradients on the offsets, with an intercept; then shrinkage."""
+        d, count = self.problem.dim, len(self.chunks)
+        y = np.array([g / self.m for _, g, _, _ in self.chunks])
+        x = np.array([theta - point for _, _, point, theta in self.chunks])
+        design = np.column_stack([np.ones(count), x])
+        slope = np.linalg.lstsq(design, y, rcond=None)[0][1:].T
+        explained = (x - x.mean(axis=0)) @ slope.T
+        noise = y.T @ y / count  # of a chunk's mean
+        F = np.trace(np.linalg.solve(noise, explained.T @ explained)) * (count - d - 1) / count
+        if F / d**2 < 1 + 3 * np.sqrt(2) / d:
+            return np.zeros((d, d))
+        J = (1 - d**2 / F) * slope
+        gain = np.linalg.solve(mean + J, mean)
+        return J if np.sqrt((gain**2).sum() / d) <= 15 else np.zeros((d, d))
+
+    def sums(self, J, indices):
+        A, B = np.zeros_like(J), np.zeros(len(J))
+        for c in indices:
+            H, g, point, theta = self.chunks[c]
+            left_out = sum((D for before, D in self.moves if c < before), np.zeros(len(J)))
+            A += H + self.m * J
+            B += H @ point - g + self.m * J @ theta - self.m * left_out
+        return A, B
+
+    def finish(self):
+        count, length = len(self.chunks), 4
+        while count // length >= 64:
+            length *= 2
+        edges = [*range(0, count, length), count]
+        if edges[-1] - edges[-2] < length / 2 and len(edges) > 2:
+            del edges[-2]
+        self.J = self.response(np.mean([H for H, *_ in self.chunks], axis=0) / self.m)
+        A, B = self.sums(self.J, range(count))
+        self.params = np.linalg.solve(A, B)
+        batches = [self.sums(self.J, range(*edge)) for edge in pairwise(edges)]
+        self.influences = np.array([np.linalg.solve(A, B_j - A_j @ self.params) for A_j, B_j in batches])

@@ -1,0 +1,334 @@
+"""`auto` and `auto-gradient`: held to a slow twin, exact where exactness is promised, and honest about themselves."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+import auto_twin
+from halfwidth import Auto, FixedBatchMeans, Problem
+from halfwidth.errors import Diverged, InputError, NotEnoughData, NotIdentified
+from halfwidth.inference import Diagnostics
+from halfwidth.inference.batches import BatchesResult, in_pairs
+from halfwidth.inference.student import StudentLaw
+from halfwidth.learners.auto import verdict
+from halfwidth.learners.auto.response import Response
+from halfwidth.learners.warm import collect_rows
+from halfwidth.methods import Setting, method
+from halfwidth.problems import problem
+
+MODES = pytest.mark.parametrize("gradient_only", [False, True], ids=["auto", "auto-gradient"])
+LINEAR = problem("iid-linear", dim=3)
+
+
+def rows_of(world, n, seed=0, theta=None):
+    rows = np.empty((n, world.row_size))
+    theta = np.zeros(world.dim) if theta is None else theta
+    collect_rows(world, np.random.default_rng(seed), theta, np.array(world.state_0), rows)
+    return rows
+
+
+def assert_identical(one, other):
+    first, second = one.result(), other.result()
+    assert one.n_seen == other.n_seen
+    np.testing.assert_array_equal(one.theta, other.theta)
+    np.testing.assert_array_equal(first.params, second.params)
+    np.testing.assert_array_equal(first.covariance, second.covariance)
+    assert first.diagnostics == second.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "n"),
+    [
+        ("seed-linear", {"dim": 2}, 8_000),
+        ("seed-logistic", {"dim": 2}, 9_100),
+        ("ar-logistic", {"dim": 3}, 8_000),
+        ("swap-game", {"rho": 0.9}, 12_000),
+    ],
+)
+def test_auto_is_its_definition(name, settings, n):
+    world = problem(name, **settings)
+    rng, state = np.random.default_rng(4), np.array(world.state_0)
+
+    def draw(theta, count):
+        rows = np.empty((count, world.row_size))
+        collect_rows(world, rng, theta, state, rows)
+        return rows
+
+    twin, learner = auto_twin.Twin(world, draw, n), Auto(world, seed=4).run(n)
+    result = learner.result()
+    K = len(twin.influences)
+    np.testing.assert_allclose(learner.theta, twin.theta, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(result.params, twin.params, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(result.influences, twin.influences, rtol=1e-6, atol=1e-10)
+    expected = result.n * K / (K - 1) * twin.influences.T @ twin.influences
+    np.testing.assert_allclose(result.covariance, expected, rtol=1e-6, atol=1e-9)
+    assert result.law == StudentLaw(K - 1.0)
+    assert result.n == 64 * len(twin.chunks)
+    assert any("the data answer" in note for note in result.diagnostics.notes) == bool(twin.J.any())
+    assert (name == "swap-game") <= bool(twin.J.any())
+
+
+@MODES
+@settings(max_examples=6)
+@given(cuts=st.lists(st.integers(0, 6_500), max_size=6))
+def test_pieces_of_any_size_give_the_same_bits(gradient_only, cuts):
+    world = problem("seed-logistic", dim=2)
+    whole = Auto(world, gradient_only=gradient_only, seed=1).run(6_500)
+    pieces = Auto(world, gradient_only=gradient_only, seed=1)
+    for size in np.diff([0, *sorted(cuts), 6_500]):
+        pieces.run(int(size))
+        if pieces.n_seen > 3_100:
+            pieces.result()
+    assert_identical(whole, pieces)
+
+
+@MODES
+def test_consuming_rows_is_running_on_them(gradient_only):
+    rows = rows_of(LINEAR, 5_000, seed=3)
+    drawn = Auto(LINEAR, gradient_only=gradient_only, seed=3).run(5_000)
+    consumed = Auto(LINEAR, gradient_only=gradient_only).consume(rows[:777]).consume(rows[777:])
+    np.testing.assert_allclose(consumed.theta, drawn.theta, rtol=1e-12)
+    np.testing.assert_allclose(consumed.result().params, drawn.result().params, rtol=1e-12)
+    np.testing.assert_allclose(consumed.result().covariance, drawn.result().covariance, rtol=1e-9, atol=1e-12)
+
+
+def test_rows_that_do_not_fill_a_chunk_wait():
+    rows = rows_of(LINEAR, 5_120 + 63)
+    full, more = (Auto(LINEAR).consume(rows[:n]) for n in (5_120, 5_120 + 63))
+    assert (full.n_seen, more.n_seen) == (5_120, 5_183)
+    np.testing.assert_array_equal(full.theta, more.theta)
+    np.testing.assert_array_equal(full.result().params, more.result().params)
+    assert "63 waiting" in more.result().summary()
+
+
+@MODES
+@pytest.mark.parametrize("factor", [4.0, 2.0**-20])
+def test_the_answer_scales_with_the_targets(gradient_only, factor):
+    rows = rows_of(LINEAR, 5_000)
+    plain = Auto(LINEAR, gradient_only=gradient_only).consume(rows).result()
+    scaled = Auto(LINEAR, gradient_only=gradient_only).consume(rows * [1.0, 1.0, 1.0, factor]).result()
+    np.testing.assert_allclose(scaled.params, factor * plain.params, rtol=1e-7, atol=1e-9 * factor)
+    np.testing.assert_allclose(scaled.covariance, factor**2 * plain.covariance, rtol=1e-5, atol=1e-9 * factor**2)
+
+
+def test_a_parameter_far_from_zero_loses_no_digits():
+    rows = rows_of(LINEAR, 5_000)
+    near = Auto(LINEAR).consume(rows).result()
+    shift = 2.0**27
+    rows[:, 3] += rows[:, :3].sum(axis=1) * shift
+    far = Auto(LINEAR, theta_0=np.full(3, shift)).consume(rows).result()
+    np.testing.assert_allclose(far.params - shift, near.params, atol=2e-7)
+    np.testing.assert_allclose(far.bse, near.bse, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dim", [1, 3, 30])
+def test_without_an_answer_the_centre_is_least_squares_after_the_start(dim):
+    world = problem("iid-linear", dim=dim)
+    rows = rows_of(world, 12_345)
+    m = 64 if dim <= 24 else 128
+    learner = Auto(world).consume(rows)
+    result = learner.result()
+    assert any("no significant answer" in note for note in result.diagnostics.notes)
+    used = rows[2_048 : 12_345 // m * m]
+    assert result.n == len(used)
+    fit = np.linalg.lstsq(used[:, :dim], used[:, dim], rcond=None)[0]
+    np.testing.assert_allclose(result.params, fit, rtol=1e-9, atol=1e-11)
+
+
+def test_an_answer_is_seen_where_there_is_one_and_rarely_elsewhere():
+    def corrected(world, seed):
+        return any("the data answer" in note for note in Auto(world, seed=seed).run(12_000).result().diagnostics.notes)
+
+    assert all(corrected(problem("swap-game", rho=0.9), seed) for seed in range(10))
+    assert sum(corrected(problem("iid-linear", dim=2), seed) for seed in range(60)) <= 4
+    assert sum(corrected(problem("ar-linear", dim=2), seed) for seed in range(60)) <= 4
+
+
+def test_without_a_hessian_auto_falls_back_and_says_so():
+    bare = replace(LINEAR, hessian=None)
+    fallen, asked = Auto(bare, seed=2).run(6_000).result(), Auto(LINEAR, gradient_only=True, seed=2).run(6_000).result()
+    np.testing.assert_array_equal(fallen.params, asked.params)
+    np.testing.assert_array_equal(fallen.covariance, asked.covariance)
+    assert (fallen.method, asked.method) == ("auto", "auto-gradient")
+    assert "as the problem has no Hessian" in fallen.summary()
+    assert "as the problem has no Hessian" not in asked.summary()
+    assert "curvature: the problem's Hessian" in Auto(LINEAR).run(6_000).result().summary()
+
+
+@MODES
+def test_functions_of_your_own_run_through_the_same_steps(gradient_only):
+    def gradient(theta, row, params, grad):
+        grad[:] = (row[:2] @ theta - row[2]) * row[:2]
+
+    def hessian(theta, row, params, direction):
+        direction[:] = row[:2]
+        return 1.0, 0.0
+
+    world = problem("iid-linear", dim=2)
+    rows = rows_of(world, 4_000)
+    built_in = Auto(world, gradient_only=gradient_only).consume(rows).result()
+    for wrap in (lambda function: function,) if gradient_only else (lambda function: function, njit):
+        own = Problem(2, wrap(gradient), hessian=wrap(hessian), row_size=3)
+        result = Auto(own, gradient_only=gradient_only).consume(rows).result()
+        np.testing.assert_allclose(result.params, built_in.params, rtol=1e-9)
+        np.testing.assert_allclose(result.covariance, built_in.covariance, rtol=1e-7)
+
+
+def test_watchers_see_the_deployed_trajectory():
+    watcher = FixedBatchMeans(3)
+    learner = Auto(LINEAR, watchers=[watcher]).run(5_000)
+    assert watcher.n_seen == learner.n_iterates == 5_000
+    np.testing.assert_array_equal(learner.deployed, learner.theta)
+    np.testing.assert_allclose(watcher.estimate(), learner.theta_bar, rtol=1e-12)
+    np.testing.assert_array_equal(learner.result(watcher).params, watcher.estimate())
+
+
+def test_memory_does_not_grow_with_the_stream():
+    def size(thing):
+        if isinstance(thing, np.ndarray):
+            return thing.nbytes
+        return sum(map(size, vars(thing).values())) if type(thing).__module__.startswith("halfwidth") else 0
+
+    learner = Auto(problem("iid-linear", dim=2)).run(4_000)
+    small = size(learner)
+    learner.run(60_000)
+    assert size(learner) == small > 0
+
+
+def test_too_few_rows_are_refused_with_what_is_needed():
+    learner = Auto(LINEAR).run(3_071)
+    with pytest.raises(NotEnoughData, match="needs at least 3072 rows; 3071 were seen"):
+        learner.result()
+    early = learner.run(1).result()
+    assert early.status == "few-batches"
+    assert learner.run(10_000).result().status == "ok"
+
+
+@MODES
+def test_numbers_that_are_not_numbers_end_in_advice(gradient_only):
+    def gradient(theta, row, params, grad):
+        grad[0] = theta[0] - row[0] if row[0] < 10.0 else np.nan
+
+    def hessian(theta, row, params, direction):
+        direction[0] = 0.0
+        return 0.0, 1.0
+
+    rows = np.random.default_rng(0).standard_normal((2_000, 1))
+    rows[1_500] = 11.0
+    world = Problem(1, gradient, hessian=hessian, row_size=1)
+    with pytest.raises(Diverged, match=r"at row 1,536.*64 rows up to it; scale the columns"):
+        Auto(world, gradient_only=gradient_only).consume(rows)
+    rows[100] = 11.0
+    with pytest.raises((Diverged, NotIdentified), match="theta_0"):
+        Auto(world, gradient_only=gradient_only).consume(rows)
+
+
+def test_a_direction_that_never_shows_is_named():
+    rows = rows_of(LINEAR, 5_000) * [1.0, 0.0, 1.0, 1.0]
+    with pytest.raises(NotIdentified, match="Drop constant or collinear columns"):
+        Auto(LINEAR).consume(rows)
+
+
+def test_problems_without_a_sampler_want_rows():
+    with pytest.raises(InputError, match="no sampler"):
+        Auto(replace(LINEAR, sample=None)).run(10)
+
+
+def test_rows_that_never_mix_are_warned_of():
+    """Each coordinate is an AR(1) with a correlation time of 10,000 rows, half of the stream."""
+    from scipy.signal import lfilter
+
+    noise = np.random.default_rng(0).standard_normal((6, 20_000, 2))
+    streams = lfilter([1e-4], [1.0, 1e-4 - 1.0], noise, axis=1)
+    found = [Auto(problem("performative-mean", dim=2)).consume(rows).result() for rows in streams]
+    warned = [{"short-batches", "response-rejected"} & set(dict(result.diagnostics.flags)) for result in found]
+    assert sum(map(bool, warned)) >= 4
+    assert sum((result.inflations(np.eye(2)) > 1.0).any() for result in found) >= 4
+
+
+def test_an_answer_that_cancels_the_hessian_is_warned_of():
+    swap = problem("swap-game", rho=0.99)
+    found = [dict(Auto(swap, seed=seed).run(20_000).result().diagnostics.flags) for seed in range(5)]
+    assert all({"near-singular", "response-rejected"} & set(flags) for flags in found)
+
+
+def made_up(influences, n=1_000):
+    K, dim = influences.shape
+    covariance = n * K / (K - 1) * influences.T @ influences
+    return BatchesResult(np.zeros(dim), covariance, n, StudentLaw(K - 1.0), "auto", Diagnostics(1.0), None, influences)
+
+
+def facts(**changes):
+    usual = {
+        "n_seen": 50_000,
+        "burn_in": 2_048,
+        "began": 2_048,
+        "chunk_rows": 64,
+        "batch_rows": 1_024,
+        "differences": "the problem's Hessian",
+        "response": Response(np.zeros((2, 2)), 0.0, 1.0),
+        "held_share": 0.0,
+        "bent": 0.0,
+        "restarts": 0,
+    }
+    return verdict.Facts(**usual | changes)
+
+
+@pytest.mark.parametrize(
+    ("flag", "changes", "words"),
+    [
+        ("few-batches", {"n_seen": 4_000}, "feed more than 6,144 rows"),
+        ("held-steps", {"held_share": 0.25}, "25% of the steps"),
+        ("not-settled", {"bent": 0.4}, "point of expansion"),
+        ("not-settled", {"restarts": 2, "began": 20_000}, "began at row 20,000"),
+        ("near-singular", {"response": Response(np.eye(2), 0.9, 9.0, 12.0)}, "amplified 12 times"),
+        ("response-rejected", {"response": Response(np.eye(2), 0.0, 9.0, 20.0, True)}, "20 times"),
+    ],
+)
+def test_each_warning_has_its_reason(flag, changes, words):
+    calm = made_up(np.random.default_rng(0).standard_normal((40, 2)))
+    assert verdict.flags(facts(), calm) == ()
+    ((name, text),) = verdict.flags(facts(**changes), calm)
+    assert name == flag
+    assert words in text
+
+
+def test_restarts_are_told():
+    calm = made_up(np.random.default_rng(0).standard_normal((40, 2)))
+    assert verdict.notes(facts(restarts=2), calm)[-1].startswith("estimation began anew 2 times")
+
+
+def test_longer_batches_are_taken_where_they_say_more():
+    """Pairs of equal batches: twice the variance, in the first coordinate only."""
+    rng = np.random.default_rng(1)
+    pairs = np.abs(rng.standard_normal(20)) * np.tile([1.0, -1.0], 10)
+    x = np.column_stack([np.repeat(pairs, 2), rng.standard_normal(40)])
+    result = made_up(x)
+    wider = result.inflations(np.eye(2))
+    expected = np.sqrt(20 / 19 * np.sum((2.0 * pairs) ** 2) / (40 / 39 * np.sum(x[:, 0] ** 2)))
+    expected *= StudentLaw(19.0).quantile(0.95) / StudentLaw(39.0).quantile(0.95)
+    assert wider[0] == pytest.approx(expected)
+    assert wider[1] == 1.0
+    plain = np.sqrt(np.diag(result.covariance) / result.n)
+    np.testing.assert_allclose(result.bse, wider * plain)
+    np.testing.assert_allclose(result.interval().half_width, result.law.quantile(0.95) * result.bse)
+    one = result.interval([1.0, 0.0])
+    assert one.half_width == pytest.approx(result.interval().half_width[0])
+    assert "longer ones for 1 of 2 coordinates" in "".join(verdict.notes(facts(), result))
+
+
+def test_an_odd_batch_joins_the_first_pair():
+    np.testing.assert_array_equal(in_pairs(np.array([1.0, 2.0, 4.0])), [7.0])
+    np.testing.assert_array_equal(in_pairs(np.array([1.0, 2.0, 4.0, 8.0])), [3.0, 12.0])
+
+
+def test_the_methods_choose_their_own_steps():
+    settings = [Setting(), Setting(eta=3.0, burn_in=0.2, watched_rows=4_000)]
+    for name in ("auto", "auto-gradient"):
+        one, other = (method(name).learn(LINEAR, setting, 7).run(5_000).result() for setting in settings)
+        np.testing.assert_array_equal(one.params, other.params)
+        assert one.method == name
