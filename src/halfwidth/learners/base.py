@@ -30,7 +30,7 @@ from halfwidth.watchers.base import Critical
 Seed = int | np.random.SeedSequence | np.random.Generator
 Vector = NDArray[np.float64]
 
-_CHUNK_NUMBERS = 65_536
+_CHUNK_NUMBERS = 131_072
 
 
 class Learner(ABC):
@@ -65,7 +65,7 @@ class Learner(ABC):
         self._theta = self._theta_0.copy()
         self._total = np.zeros(problem.dim)  # of theta minus theta_0
         self._state = np.array(problem.state_0)
-        chunk = max(64, min(4096, _CHUNK_NUMBERS // problem.dim))
+        chunk = max(64, min(8192, _CHUNK_NUMBERS // problem.dim))
         self._rows = np.empty((chunk, problem.row_size))
         self._thetas = np.empty((chunk, problem.dim))
 
@@ -106,15 +106,24 @@ class Learner(ABC):
         return self
 
     def consume(self, rows: ArrayLike) -> Learner:
-        """Learn from given rows, in order; a row holds what the problem's gradient reads, like (u, y)."""
+        """Learn from given rows, in order; a row holds what the problem's gradient reads, like (u, y).
+
+        A row that is not finite raises, after the rows before it were learned.
+        """
         array = np.ascontiguousarray(rows, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != self.problem.row_size:
             raise InputError.of("rows", f"have shape (m, {self.problem.row_size})", np.shape(rows))
-        if not np.isfinite(array.sum()) and not np.isfinite(array).all():
-            row, column = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
-            raise InputError(f"rows must be finite; row {row} has {array[row, column]} in column {column}")
         for at in range(0, len(array), len(self._rows)):
-            self._take(False, array[at : at + len(self._rows)])
+            chunk = array[at : at + len(self._rows)]
+            # Checked chunk by chunk, so that the rows are still in the processor's cache when they are learned.
+            if not np.isfinite(chunk.sum()) and not np.isfinite(chunk).all():
+                row, column = (int(i) for i in np.argwhere(~np.isfinite(chunk))[0])
+                self._take(False, chunk[:row])
+                raise InputError(
+                    f"rows must be finite; row {at + row} has {chunk[row, column]} in column {column}. "
+                    "The rows before it were learned"
+                )
+            self._take(False, chunk)
         return self
 
     def _take(self, draw: bool, rows: Vector) -> None:

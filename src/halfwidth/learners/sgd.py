@@ -24,15 +24,14 @@ from halfwidth.watchers import Watcher
 
 
 def descend(sample: Function, gradient: Function, curvature: Function, fingerprint: str) -> Function:
-    """The loop of plain and capped SGD around a problem's functions."""
+    """The loop of plain and capped SGD around a problem's functions; `no_rows` is the sampler of given rows."""
 
-    def sgd_steps(draw, rng, theta, state, params, rows, steps, grad, thetas):  # type: ignore[no-untyped-def]
+    def sgd_steps(rng, theta, state, params, rows, steps, grad, thetas):  # type: ignore[no-untyped-def]
         fingerprint  # noqa: B018  (part of the disk cache's key)
         capped = 0
         for i in range(rows.shape[0]):
             row = rows[i]
-            if draw:
-                sample(rng, theta, state, params, row)
+            sample(rng, theta, state, params, row)
             gradient(theta, row, params, grad)
             step = steps[i]
             kappa = curvature(theta, row, params)
@@ -40,9 +39,9 @@ def descend(sample: Function, gradient: Function, curvature: Function, fingerpri
                 step = 1.0 / kappa
                 capped += 1
             for j in range(theta.shape[0]):
-                moved = theta[j] - step * grad[j]
-                theta[j] = moved
-                thetas[i, j] = moved
+                theta[j] -= step * grad[j]
+            for j in range(theta.shape[0]):
+                thetas[i, j] = theta[j]
         return capped
 
     return sgd_steps
@@ -73,7 +72,8 @@ class SGD(Learner):
             warm_start=warm_start,
             burn_in=burn_in,
         )
-        self._kernel = specialise(descend, problem.sample or no_rows, problem.gradient, self._cap())
+        self._draw = specialise(descend, problem.sample or no_rows, problem.gradient, self._cap())
+        self._follow = specialise(descend, no_rows, problem.gradient, self._cap())
         self._grad = np.empty(problem.dim)
         self._capped = 0
 
@@ -81,9 +81,10 @@ class SGD(Learner):
         return no_cap
 
     def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
-        self._capped += self._kernel(
-            draw,
-            self.rng,
+        # A loop of its own for given rows needs no generator, whose hand-over costs as much as hundreds of rows.
+        kernel = self._draw if draw else self._follow
+        self._capped += kernel(
+            self.rng if draw else None,
             self._theta,
             self._state,
             self.problem.params,

@@ -39,7 +39,7 @@ from halfwidth.schedules import BlockPlan
 from halfwidth.watchers.base import State, Watcher
 from halfwidth.watchers.view import Scatter, View, ViewName
 
-_BUFFER_NUMBERS = 65_536
+_BUFFER_NUMBERS = 131_072
 _SAMPLED_EVERY = 16
 
 
