@@ -262,7 +262,7 @@ def test_bad_input_is_refused(ask, message):
 def test_the_rows_before_a_bad_row_are_learned():
     good, bad = np.ones((5, 3)), np.full((1, 3), np.inf)
     learner = SGD(problem("iid-linear", dim=2))
-    with pytest.raises(InputError, match="row 5 has inf in column 0. The rows before it were learned"):
+    with pytest.raises(InputError, match=r"row 5 has inf in column 0\. The rows before it were learned"):
         learner.consume(np.vstack([good, bad, good]))
     np.testing.assert_array_equal(learner.theta, SGD(problem("iid-linear", dim=2)).consume(good).theta)
     assert learner.n_seen == 5

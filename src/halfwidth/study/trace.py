@@ -10,7 +10,9 @@ from halfwidth.inference import Interval
 from halfwidth.learners import Learner
 
 
-def trace(learner: Learner, rows: int, moments: int = 60, first: int = 4_000, level: float = 0.95) -> Iterator[Interval]:
+def trace(
+    learner: Learner, rows: int, moments: int = 60, first: int = 4_000, level: float = 0.95
+) -> Iterator[Interval]:
     """Run the learner over so many rows and yield the interval of every coordinate at log-spaced moments."""
     for moment in np.unique(np.geomspace(first, rows, moments).astype(int)):
         learner.run(int(moment) - learner.n_seen)

@@ -39,7 +39,7 @@ from halfwidth.schedules import BlockPlan
 from halfwidth.watchers.base import State, Watcher
 from halfwidth.watchers.view import Scatter, View, ViewName
 
-_BUFFER_NUMBERS = 131_072
+_BUFFER_NUMBERS = 32768  # block sums are still in the processor's cache when they are multiplied
 _SAMPLED_EVERY = 16
 
 
@@ -119,7 +119,7 @@ class OverlappingBatchMeans(Watcher):
                 self._next_start = self._plan.start(2)
             elif self._n + 1 == self._next_start:
                 self._start_block()
-            rows = min(len(seen) - at, self._next_start - self._n - 1, len(self._buffer))
+            rows = min(len(seen) - at, self._next_start - self._n - 1)
             self._extend_block(seen[at : at + rows])
             at += rows
 
@@ -141,17 +141,20 @@ class OverlappingBatchMeans(Watcher):
 
     def _extend_block(self, thetas: NDArray[np.float64]) -> None:
         rows = len(thetas)
-        block_sums = self._buffer[:rows]
-        extend_sums(thetas, self._reference, self._block_sum, block_sums)
-        self._scatter.add(block_sums)
-        self._total += block_sums[-1] - self._block_sum
-        self._block_sum[:] = block_sums[-1]
+        ages = np.arange(self._age + 1, self._age + rows + 1, dtype=np.float64)
+        self._total -= self._block_sum
+        for at in range(0, rows, len(self._buffer)):
+            piece = thetas[at : at + len(self._buffer)]
+            block_sums = self._buffer[: len(piece)]
+            extend_sums(piece, self._reference, self._block_sum, block_sums)
+            self._scatter.add(block_sums)
+            self._cross += ages[at : at + len(piece)] @ block_sums
+            self._block_sum[:] = block_sums[-1]
+        self._total += self._block_sum
         sampled = thetas[-self._n % _SAMPLED_EVERY :: _SAMPLED_EVERY] - self._reference
         self._spread += np.einsum("ij,ij->j", sampled, sampled)
         self._sampled_total += sampled.sum(axis=0)
         self._sampled += len(sampled)
-        ages = np.arange(self._age + 1, self._age + rows + 1, dtype=np.float64)
-        self._cross += ages @ block_sums
         self._ages += float(ages.sum())
         self._age_squares += float(ages @ ages)
         self._age += rows
