@@ -39,7 +39,9 @@ from halfwidth.schedules import BlockPlan
 from halfwidth.watchers.base import State, Watcher
 from halfwidth.watchers.view import Scatter, View, ViewName
 
-_BUFFER_NUMBERS = 32768  # block sums are still in the processor's cache when they are multiplied
+_BUFFER_NUMBERS = 32_768  # block sums are still in the processor's cache when they are multiplied
+_SMALL = 64  # up to here a general product in one kernel beats a symmetric one between calls
+_SMALL_BUFFER_ROWS = 256
 _SAMPLED_EVERY = 16
 
 
@@ -52,6 +54,34 @@ def extend_sums(thetas, reference, block_sum, block_sums):  # type: ignore[no-un
     for i in range(1, rows):
         for j in range(size):
             block_sums[i, j] = block_sums[i - 1, j] + (thetas[i, j] - reference[j])
+
+
+@kernel
+def add_aged(block_sums, age, cross):  # type: ignore[no-untyped-def]
+    """Add every block sum to cross, times its age; the first one's is age + 1."""
+    rows, size = block_sums.shape
+    for i in range(rows):
+        for j in range(size):
+            cross[j] += (age + i + 1.0) * block_sums[i, j]
+
+
+@kernel
+def extend_small(thetas, reference, age, block_sum, cross, scatter, block_sums, product):  # type: ignore[no-untyped-def]
+    """All of a block's extension in one go: below some size, calls between its parts cost more than the parts."""
+    rows, size = thetas.shape
+    at = 0
+    while at < rows:
+        piece = block_sums[: min(block_sums.shape[0], rows - at)]
+        for i in range(piece.shape[0]):
+            for j in range(size):
+                block_sum[j] += thetas[at, j] - reference[j]
+            for j in range(size):
+                piece[i, j] = block_sum[j]
+            for j in range(size):
+                cross[j] += (age + at + 1.0) * block_sum[j]
+            at += 1
+        np.dot(piece.T, piece, product)
+        scatter += product
 
 
 class OverlappingBatchMeans(Watcher):
@@ -102,7 +132,10 @@ class OverlappingBatchMeans(Watcher):
         self._sampled_total = np.zeros(size)
         self._spread = np.zeros(size)
         self._scatter = Scatter(size, diagonal=view == "diagonal")
-        self._buffer = np.empty((max(1, min(4096, max(256, _BUFFER_NUMBERS // size))), size))
+        self._small = size <= _SMALL and not self._scatter.diagonal
+        buffer_rows = _SMALL_BUFFER_ROWS if self._small else min(4096, max(256, _BUFFER_NUMBERS // size))
+        self._buffer = np.empty((buffer_rows, size))
+        self._product = np.empty((size, size) if self._small else (0, 0))
 
     @property
     def n_seen(self) -> int:
@@ -143,13 +176,11 @@ class OverlappingBatchMeans(Watcher):
         rows = len(thetas)
         ages = np.arange(self._age + 1, self._age + rows + 1, dtype=np.float64)
         self._total -= self._block_sum
-        for at in range(0, rows, len(self._buffer)):
-            piece = thetas[at : at + len(self._buffer)]
-            block_sums = self._buffer[: len(piece)]
-            extend_sums(piece, self._reference, self._block_sum, block_sums)
-            self._scatter.add(block_sums)
-            self._cross += ages[at : at + len(piece)] @ block_sums
-            self._block_sum[:] = block_sums[-1]
+        if self._small:
+            sums = (self._block_sum, self._cross, self._scatter.matrix, self._buffer, self._product)
+            extend_small(thetas, self._reference, self._age, *sums)
+        else:
+            self._extend_by_pieces(thetas)
         self._total += self._block_sum
         sampled = thetas[-self._n % _SAMPLED_EVERY :: _SAMPLED_EVERY] - self._reference
         self._spread += np.einsum("ij,ij->j", sampled, sampled)
@@ -159,6 +190,15 @@ class OverlappingBatchMeans(Watcher):
         self._age_squares += float(ages @ ages)
         self._age += rows
         self._n += rows
+
+    def _extend_by_pieces(self, thetas: NDArray[np.float64]) -> None:
+        for at in range(0, len(thetas), len(self._buffer)):
+            piece = thetas[at : at + len(self._buffer)]
+            block_sums = self._buffer[: len(piece)]
+            extend_sums(piece, self._reference, self._block_sum, block_sums)
+            self._scatter.add(block_sums)
+            add_aged(block_sums, self._age + at, self._cross)
+            self._block_sum[:] = block_sums[-1]
 
     def estimate(self) -> NDArray[np.float64]:
         self._need(1, "an estimate")

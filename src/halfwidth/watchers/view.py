@@ -63,6 +63,11 @@ class Scatter:
     def shape(self) -> tuple[int, ...]:
         return self._sum.shape
 
+    @property
+    def matrix(self) -> NDArray[np.float64]:
+        """The sum itself, row-major, for kernels that add to both of its triangles."""
+        return self._sum.T
+
     def add(self, rows: NDArray[np.float64]) -> None:
         """Add s s' for every row s: one symmetric rank-k product instead of k rank-one updates."""
         if self.diagonal:
