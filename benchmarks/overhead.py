@@ -49,7 +49,7 @@ def learners(dim: int, rows: int) -> dict[str, float]:
         return hw.SGD(problem, step=step, watchers=watchers).consume(given)
 
     def sklearn() -> object:
-        model = SGDRegressor(average=True, penalty=None, learning_rate="invscaling", eta0=0.1, power_t=0.505)
+        model = SGDRegressor(average=True)
         return model.partial_fit(X, y)
 
     return best_times(

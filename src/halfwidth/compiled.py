@@ -36,7 +36,7 @@ def jitable(function: Function) -> Function:
 @contextmanager
 def _announced(what: str) -> Iterator[None]:
     """Tell the user, on stderr, when a first call keeps them waiting."""
-    message = f"halfwidth: compiling {what}, once; this takes a few seconds\n"
+    message = f"halfwidth: compiling {what}; this takes a few seconds\n"
     timer = threading.Timer(_ANNOUNCE_AFTER_SECONDS, lambda: sys.stderr.write(message))
     timer.daemon = True
     timer.start()

@@ -110,3 +110,11 @@ def test_what_is_not_plain_data_is_refused_by_name(tmp_path: Path, state: dict[s
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nothing\.ckpt.*without resuming"):
         read_checkpoint(tmp_path / "nothing.ckpt")
+
+
+def test_a_checkpoint_never_replaces_another_kind_of_file(tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_text("x,y\n1,2\n")
+    with pytest.raises(InputError, match="exists and is not a checkpoint"):
+        write_checkpoint(data, {"n": 1})
+    assert data.read_text() == "x,y\n1,2\n"

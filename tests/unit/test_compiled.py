@@ -93,7 +93,7 @@ def test_a_long_compile_is_announced_and_a_short_one_is_not(monkeypatch, capsys)
         pass
     with compiled._announced("sgd_steps"):
         time.sleep(0.5)
-    assert capsys.readouterr().err == "halfwidth: compiling sgd_steps, once; this takes a few seconds\n"
+    assert capsys.readouterr().err == "halfwidth: compiling sgd_steps; this takes a few seconds\n"
 
 
 FUNCTIONS = """

@@ -273,3 +273,19 @@ def test_the_contracts_are_abstract():
         Learner(problem("iid-linear", dim=2))
     with pytest.raises(TypeError, match="abstract"):
         Watcher()
+
+
+def test_a_gradient_that_is_returned_instead_of_written_is_noticed():
+    def returns(theta, row, params, grad):
+        return theta - row
+
+    def sample(rng, theta, state, params, row):
+        row[0] = rng.standard_normal()
+
+    with pytest.raises(Diverged, match="must be written into its last argument"):
+        SGD(Problem(1, returns, sample, row_size=1)).run(10)
+
+
+def test_a_run_that_nobody_watched_says_so():
+    with pytest.raises(InputError, match="nobody watched this run"):
+        SGD(problem("iid-linear", dim=2)).run(10).result()

@@ -184,3 +184,18 @@ def test_quantile_and_huber_agree_with_statsmodels(frame):
     theirs = sm.GLM(frame["y"].abs(), X, family=sm.families.Poisson()).fit()
     ours = PoissonRegressor().fit(frame[["a", "b"]], frame["y"].abs()).inference()
     assert (np.abs(ours.params.to_numpy() - theirs.params.to_numpy()) < 0.02 * theirs.bse.to_numpy()).all()
+
+
+def test_predictions_read_a_frame_by_name_and_refuse_what_they_cannot_read():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((500, 2)), columns=["x", "z"])
+    model = halfwidth.LinearRegression().fit(frame, 2.0 * frame["x"] - frame["z"] + rng.standard_normal(500))
+    result = model.inference()
+    by_name = result.get_prediction(frame[["z", "x"]].head(3)).predicted_mean
+    np.testing.assert_allclose(by_name, model.predict(frame.head(3)))
+    with pytest.raises(InputError, match=r"missing: \['z'\]"):
+        result.get_prediction(frame[["x"]])
+    with pytest.raises(InputError, match="row 0 has nan in column 'z'"):
+        result.get_prediction([[1.0, np.nan]])
+    with pytest.raises(InputError, match="alpha must lie strictly between 0 and 1"):
+        result.conf_int(alpha=95)

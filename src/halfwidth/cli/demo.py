@@ -51,8 +51,6 @@ def demo(
     ]
     print_table(["", "estimate", "std err", "95% interval", "truth", "covered"], table, f"after {rows:,} rows")
     typer.echo(f"{rows:,} rows in {elapsed:.1f} s; status {result.status}")
-    for note in result.diagnostics.notes:
-        typer.echo(f"- {note}")
     plot_trace(seen, world.theta_star, f"A stream that answers back ({world.name}, epsilon = 0.5)", out)
     typer.echo(f"picture: {out}")
 

@@ -13,7 +13,7 @@ from halfwidth.errors import InputError
 
 def study(
     problem: Annotated[str, typer.Argument(help="A problem with known truth; see `halfwidth problems`.")],
-    dim: Annotated[int, typer.Option(help="Number of coefficients.")] = 5,
+    dim: Annotated[int | None, typer.Option(help="Number of coefficients; the problem's own otherwise.")] = None,
     steps: Annotated[int, typer.Option(help="Rows in each replicate.")] = 50_000,
     replicates: Annotated[int, typer.Option(help="Independent repetitions.")] = 200,
     methods: Annotated[str, typer.Option(help="Comma-separated; see `halfwidth methods`.")] = "obm-normal,obm",
@@ -33,9 +33,8 @@ def study(
     """Measure coverage, width and interval score on a problem with exact truth."""
     from halfwidth.study import Spec, run_study
 
-    settings: dict[str, Any] = {"dim": dim}
-    if epsilon is not None:
-        settings["epsilon"] = epsilon
+    asked: dict[str, Any] = {"dim": dim, "epsilon": epsilon}
+    settings = {name: value for name, value in asked.items() if value is not None}
     spec = Spec(
         problem,
         settings,

@@ -44,6 +44,13 @@ def check_level(level: float) -> float:
     return float(level)
 
 
+def check_alpha(alpha: float) -> float:
+    """One minus a confidence level, as statsmodels asks for it."""
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.floating)) or not 0.0 < alpha < 1.0:
+        raise InputError.of("alpha", "lie strictly between 0 and 1, like 0.05", alpha)
+    return float(alpha)
+
+
 class LimitLaw(ABC):
     """The law of the studentised estimate, in one direction and in several at once."""
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.inference.interval import Interval
-from halfwidth.inference.laws import LimitLaw, check_level
+from halfwidth.inference.laws import LimitLaw, check_alpha, check_level
 from halfwidth.inference.summary import summary_text
 from halfwidth.inference.wald import Ellipsoid, WaldTest, ellipsoid, wald_test
 
@@ -67,7 +67,7 @@ class Result:
 
     def conf_int(self, alpha: float = 0.05) -> NDArray[np.float64]:
         """Lower and upper bounds of every coefficient, as statsmodels gives them."""
-        interval = self.interval(level=1.0 - alpha)
+        interval = self.interval(level=1.0 - check_alpha(alpha))
         return np.column_stack([interval.lower, interval.upper])
 
     def interval(self, direction: ArrayLike | None = None, level: float = 0.95) -> Interval:

@@ -144,6 +144,7 @@ class Learner(ABC):
             raise Diverged(
                 f"the iterates left the finite numbers at row {first:,}; take smaller steps, or cap them at the "
                 "row's curvature (CappedSGD, --learner capped)"
+                + (". A gradient of your own must be written into its last argument" if first == 1 else "")
             )
         self.n_seen += len(rows)
         if burning > 0:
@@ -177,7 +178,9 @@ class Learner(ABC):
     def result(self, watcher: Watcher | None = None, critical: Critical = "calibrated") -> Result:
         """What can be said now, by the given watcher or the only one there is, with this run's own facts."""
         if watcher is None:
-            if len(self.watchers) != 1:
+            if not self.watchers:
+                raise InputError("nobody watched this run: give the learner watchers=[...] before it runs, or use Auto")
+            if len(self.watchers) > 1:
                 raise InputError.of("watcher", "be named when there is not exactly one", len(self.watchers))
             watcher = self.watchers[0]
         return self._with_facts(watcher.result(critical))

@@ -74,7 +74,7 @@ class SGD(Learner):
         )
         self._draw = specialise(descend, problem.sample or no_rows, problem.gradient, self._cap())
         self._follow = specialise(descend, no_rows, problem.gradient, self._cap())
-        self._grad = np.empty(problem.dim)
+        self._grad = np.full(problem.dim, np.nan)  # so that a gradient nobody wrote is noticed
         self._capped = 0
 
     def _cap(self) -> Function:

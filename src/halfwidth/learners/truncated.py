@@ -104,7 +104,7 @@ class TruncatedSGD(Learner):
         self.truncations = 0
         self.truncated_at: list[int] = []
         self._kernel = specialise(descend_truncated, problem.sample or no_rows, problem.gradient)
-        self._grad = np.empty(problem.dim)
+        self._grad = np.full(problem.dim, np.nan)
         self._hits = np.empty(len(self._rows), dtype=np.int64)
 
     def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.inference import LimitLaw
-from halfwidth.inference.laws import check_level
+from halfwidth.inference.laws import check_alpha
 from halfwidth.problems.losses import Loss
 
 Vector = NDArray[np.float64]
@@ -40,7 +40,7 @@ class Prediction:
 
     def conf_int(self, alpha: float = 0.05, *, obs: bool = False) -> Vector:
         """Bounds of the mean, or of a new observation, one row for each row of X."""
-        critical = self.law.quantile(check_level(1.0 - alpha))
+        critical = self.law.quantile(1.0 - check_alpha(alpha))
         if not obs:
             half = critical * self.eta_se
             return np.column_stack([self.loss.mean(self.eta - half), self.loss.mean(self.eta + half)])

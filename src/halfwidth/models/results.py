@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.inference import Diagnostics, Interval, LimitLaw, Result, WaldTest
+from halfwidth.inference.laws import check_alpha
 from halfwidth.models.prediction import Prediction
 from halfwidth.models.table import html_table, text_table
 from halfwidth.problems.losses import Loss
@@ -56,7 +57,7 @@ class ContrastTest:
     labels: tuple[str, ...]
 
     def conf_int(self, alpha: float = 0.05) -> Vector:
-        half = self.law.quantile(1.0 - alpha) * self.sd
+        half = self.law.quantile(1.0 - check_alpha(alpha)) * self.sd
         return np.column_stack([self.effect - half, self.effect + half])
 
     def summary(self, alpha: float = 0.05) -> str:
@@ -154,11 +155,22 @@ class RegressionResult:
         return self.core.wald_test(self._contrast(contrast)[0], value)
 
     def get_prediction(self, X: ArrayLike, offset: ArrayLike = 0.0) -> Prediction:
-        """Means, and intervals, at the rows of X (without a column for the intercept)."""
+        """Means, and intervals, at the rows of X (without a column for the intercept).
+
+        A frame is read by the names of its columns, an array by their order. After a formula the columns are those of
+        the design, as `params` names them.
+        """
+        wanted = list(self.names[self.intercept :])
+        if self.named and hasattr(X, "columns"):
+            missing = [name for name in wanted if name not in X.columns]
+            if missing:
+                raise InputError(f"X must have the columns {wanted}; missing: {missing}")
+            X = X[wanted]  # type: ignore[index]
         rows = np.asarray(X, dtype=np.float64)
-        columns = len(self.names) - self.intercept
-        if rows.ndim != 2 or rows.shape[1] != columns:
-            raise InputError.of("X", f"have shape (m, {columns})", rows.shape)
+        if rows.ndim != 2 or rows.shape[1] != len(wanted):
+            raise InputError.of("X", f"have shape (m, {len(wanted)})", rows.shape)
+        if not np.isfinite(rows).all():
+            raise InputError("X must be finite; row {} has {} in column {!r}".format(*_first_odd(rows, wanted)))
         if self.intercept:
             rows = np.column_stack([np.ones(len(rows)), rows])
         variances = np.einsum("ij,jk,ik->i", rows, self.core.cov_params(), rows)
@@ -277,3 +289,9 @@ class RegressionResult:
             return R, tuple(str(name) for name in contrast)
         R = np.atleast_2d(np.asarray(contrast, dtype=np.float64))
         return R, tuple(f"c{i}" for i in range(len(R)))
+
+
+def _first_odd(rows: Vector, names: list[str]) -> tuple[int, float, str]:
+    """Where the first number that is not finite stands, and what it is."""
+    row, column = (int(i) for i in np.argwhere(~np.isfinite(rows))[0])
+    return row, float(rows[row, column]), names[column]

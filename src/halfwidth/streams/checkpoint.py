@@ -45,6 +45,7 @@ def write_checkpoint(path: str | os.PathLike[str], state: Mapping[str, Any]) -> 
     `state` nests dict (with str keys), list, tuple, str, int, float, bool, None, NumPy scalars and arrays.
     """
     target = Path(path)
+    _refuse_other_files(target)
     content = _pack(state)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
@@ -57,6 +58,16 @@ def write_checkpoint(path: str | os.PathLike[str], state: Mapping[str, Any]) -> 
         temporary.unlink(missing_ok=True)
         raise InputError(f"checkpoint {str(path)!r} could not be written: {error}; choose another place") from error
     _sync_folder(target.parent)
+
+
+def _refuse_other_files(target: Path) -> None:
+    """A checkpoint replaces checkpoints only; a slip of the hand must not cost a data file."""
+    if not target.is_file():
+        return
+    with open(target, "rb") as file:
+        start = file.read(len(_MAGIC))
+    if start and start != _MAGIC:
+        raise InputError(f"checkpoint {str(target)!r} exists and is not a checkpoint; choose another place")
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> State:
