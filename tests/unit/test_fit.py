@@ -187,3 +187,10 @@ def test_an_interruption_within_a_chunk_loses_no_row(parquet, tmp_path):
     assert resumed.n == whole.n
     np.testing.assert_array_equal(resumed.params, whole.params)
     np.testing.assert_array_equal(resumed.bse, whole.bse)
+
+
+def test_columns_that_default_features_leave_out_are_named():
+    table = {"x": np.arange(60.0) % 7, "city": ["a", "b", "c"] * 20, "y": np.arange(60.0) % 5}
+    summary = halfwidth.fit(table, target="y").inference().summary()
+    assert "columns left out: city (not numeric)" in summary
+    assert "left out" not in halfwidth.fit(table, target="y", features=["x"]).inference().summary()

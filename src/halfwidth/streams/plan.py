@@ -45,8 +45,17 @@ class Rows:
 class Plan:
     """Which columns make X, y, weight, offset, group and time, and what their cells mean."""
 
-    def __init__(self, options: Options, design: Design, target: Target, group_text: bool, time_kind: str) -> None:
+    def __init__(
+        self,
+        options: Options,
+        design: Design,
+        target: Target,
+        group_text: bool,
+        time_kind: str,
+        left_out: Sequence[str] = (),
+    ) -> None:
         self.options, self.design, self.target = options, design, target
+        self.left_out = list(left_out)
         self._group_text, self._time_kind = group_text, time_kind
         self.computed = isinstance(design, FormulaDesign) and design.computes_response
         read = [*design.columns, *([] if self.computed else [target.column]), *options.special]
@@ -64,15 +73,18 @@ class Plan:
             if column not in known:
                 raise missing_column(parts[0].file, column, known)
         target = Target(name, options.labels or "number", options.classes)
+        left_out: list[str] = []
         if parsed is None:
             features = options.features or default_features(parts, [name, *options.special])
             if not features:
                 raise InputError.of("source", "have a numeric column besides the target (or name features)", known)
             design: Design = ColumnsDesign(features)
+            if not options.features:
+                left_out = [column for column in known if column not in {"", name, *options.special, *features}]
         else:
             design = FormulaDesign.learn(parsed, parts, options.unknown_level or "error")
         group_text = options.group is not None and not has_numeric_type(parts, options.group)
-        plan = cls(options, design, target, group_text, time_kind(parts, options.time))
+        plan = cls(options, design, target, group_text, time_kind(parts, options.time), left_out)
         if not plan.computed:
             target.learn(parts)
         return plan
@@ -109,6 +121,7 @@ class Plan:
             "labels": self.target.to_state(),
             "group_text": self._group_text,
             "time_kind": self._time_kind,
+            "left_out": self.left_out,
         }
 
     @classmethod
@@ -119,7 +132,7 @@ class Plan:
             design = FormulaDesign.from_state(stored, options.unknown_level or "error")
         target = Target(state["target"], options.labels or "number", options.classes)
         target.restore(state["labels"])
-        return cls(options, design, target, state["group_text"], state["time_kind"])
+        return cls(options, design, target, state["group_text"], state["time_kind"], state["left_out"])
 
 
 def _target_name(options: Options, parsed: ParsedFormula | None, default: str | None, known: Sequence[str]) -> str:

@@ -75,6 +75,7 @@ class Stream:
     | `files`         | what is read, in natural order                                            |
     | `rereadable`    | whether `skip_to(0)` allows a second pass                                 |
     | `position`      | rows of the source consumed so far, bad ones included                     |
+    | `left_out`      | columns that default features leave out, as they are not numeric          |
     | `skipped`       | rows skipped so far, by reason                                            |
     | `other_levels`  | rows counted to the reference level so far, by column                     |
     | `classes`       | the two labels, class 0 first, once both are known                        |
@@ -98,6 +99,7 @@ class Stream:
         design = self._plan.design
         self.feature_names, self.has_intercept = design.feature_names, design.has_intercept
         self.target, self.columns = self._plan.target.column, self._plan.columns
+        self.left_out = self._plan.left_out
         fitting = max(256, _CHUNK_CELLS // max(1, len(self.feature_names)))
         self.chunk_rows = options.chunk_rows or min(_CHUNK_ROWS, fitting)
 
