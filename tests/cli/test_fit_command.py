@@ -71,7 +71,18 @@ def test_checkpoint_and_resume(csv, tmp_path):
     arguments = ("fit", csv, "--target", "y", "--feature", "a", "--checkpoint", checkpoint, "--json", "-")
     first = run(*arguments).stdout
     assert checkpoint.exists()
-    assert run(*arguments, "--resume").stdout == first
+    again = run(*arguments, "--resume")
+    assert again.stdout == first
+    assert again.stderr == ""
+
+
+def test_resuming_without_a_checkpoint_says_that_it_starts_afresh(csv, tmp_path):
+    checkpoint = tmp_path / "run.ck"
+    arguments = ("fit", csv, "--target", "y", "--feature", "a", "--json", "-")
+    done = run(*arguments, "--checkpoint", checkpoint, "--resume")
+    assert done.stderr == f"no checkpoint at {checkpoint} yet: starting from row 1\n"
+    assert done.stdout == run(*arguments).stdout
+    assert checkpoint.exists()
 
 
 def test_undetermined_coefficients_exit_with_one_and_say_why(csv):

@@ -41,7 +41,7 @@ def fit(
     weight: Annotated[str | None, typer.Option(help="Row weights.", metavar="COLUMN")] = None,
     offset: Annotated[str | None, typer.Option(help="Added to the linear predictor.", metavar="COLUMN")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Keep what was learned in this file.", metavar="FILE")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint; start afresh if it is missing.")] = False,
     bad_rows: Annotated[str, typer.Option(help="error or skip.")] = "error",
     unknown_level: Annotated[str, typer.Option(help="error, or other: count it to the reference level.")] = "error",
     passes: Annotated[int, typer.Option(help="2 reads the source twice and ends at the offline fit.")] = 1,
@@ -57,6 +57,8 @@ def fit(
     from halfwidth.models import fit as fit_source
 
     check_level(level)
+    if resume and checkpoint is not None and not checkpoint.exists():
+        typer.echo(f"no checkpoint at {checkpoint} yet: starting from row 1", err=True)
     history: list[dict[str, Any]] = []
 
     def report(model: StreamModel) -> None:
