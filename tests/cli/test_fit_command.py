@@ -122,6 +122,11 @@ def test_a_pipe_into_the_real_command(csv):
     assert bad.stderr.startswith("error: ")
 
 
+def test_an_unknown_data_set_is_answered_with_all_that_there_are():
+    with pytest.raises(HalfwidthError, match="no data set named 'nope'; known: beijing, credit, flights"):
+        run("data", "nope")
+
+
 def test_data_writes_a_file_ready_to_fit(monkeypatch, tmp_path):
     import halfwidth.streams
 

