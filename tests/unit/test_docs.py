@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import halfwidth
+from halfwidth.problems import PROBLEMS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -39,6 +40,11 @@ def test_there_are_docstring_examples():
 
 def test_the_readme_has_python_examples():
     assert python_blocks(ROOT / "README.md")
+
+
+def test_the_page_on_problems_lists_every_built_in_one():
+    table = (ROOT / "docs" / "problems.md").read_text().partition("## What is built in")[2]
+    assert set(re.findall(r"`([a-z]+-[a-z]+)`", table)) == set(PROBLEMS)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
