@@ -6,6 +6,9 @@ import subprocess
 import sys
 
 import pytest
+import typer
+
+from halfwidth.cli.app import app
 
 
 def halfwidth(*args, cwd=None):
@@ -25,6 +28,15 @@ def test_lists_come_as_a_table_and_as_json(kind):
     table = halfwidth(kind).stdout
     assert rows
     assert all(row["name"] in table for row in rows)
+
+
+def test_every_option_that_writes_says_that_folders_are_made_and_makes_them(tmp_path):
+    for name, command in typer.main.get_command(app).commands.items():
+        for option in command.params:
+            if option.name in ("json", "plot", "out") and option.metavar != "DIR":
+                assert "Missing folders are made." in option.help, (name, option.name)
+    assert halfwidth("problems", "--json", tmp_path / "a" / "b" / "problems.json").returncode == 0
+    assert json.loads((tmp_path / "a" / "b" / "problems.json").read_text())
 
 
 def test_study_prints_a_table_and_writes_json_and_picture(tmp_path):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from halfwidth.cli.output import number, progress, write_json
+from halfwidth.cli.output import FOLDERS, number, progress, write_json
 from halfwidth.errors import InputError
 
 _WIDTH_OF_KEY, _WIDTH_OF_CELL = 36, 15
@@ -23,7 +23,9 @@ def battery(
     replicates: Annotated[int, typer.Option(help="Independent repetitions of every row.")] = 200,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers, whatever the jobs.")] = 0,
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = -1,
-    json: Annotated[Path | None, typer.Option(help="Write all rows as JSON; '-' for stdout.", metavar="FILE")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help=f"Write all rows as JSON; - for stdout. {FOLDERS}", metavar="FILE|-")
+    ] = None,
 ) -> None:
     """Measure methods on the battery of problems; an interrupted run goes on where it stopped."""
     from halfwidth.methods import METHODS

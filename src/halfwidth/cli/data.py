@@ -8,11 +8,13 @@ from typing import Annotated
 
 import typer
 
+from halfwidth.cli.output import FOLDERS
+
 
 def data(
     name: Annotated[str, typer.Argument(help="beijing (hourly air, 41,757 rows), flights (327,346 rows) or credit.")],
     out: Annotated[
-        Path | None, typer.Option(help="Where the file goes (NAME.parquet; credit.npz).", metavar="FILE")
+        Path | None, typer.Option(help=f"Where the file goes (NAME.parquet; credit.npz). {FOLDERS}", metavar="FILE")
     ] = None,
     raw: Annotated[
         Path | None, typer.Option("--raw", "--path", help="A copy of the raw data, if you have one.", metavar="FILE")

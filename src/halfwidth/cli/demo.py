@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from halfwidth.cli.output import print_table
+from halfwidth.cli.output import FOLDERS, print_table
 
 if TYPE_CHECKING:
     from halfwidth.inference import Interval
@@ -20,7 +20,7 @@ _FRAME_SECONDS = 0.06
 def demo(
     rows: Annotated[int, typer.Option(help="Rows to stream.")] = 500_000,
     seed: Annotated[int, typer.Option(help="Seed of the stream.")] = 0,
-    out: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("demo.png"),
+    out: Annotated[Path, typer.Option(help=f"Where the picture goes. {FOLDERS}")] = Path("demo.png"),
 ) -> None:
     """Watch an interval close in on the truth while the data answer to the model."""
     from halfwidth.checks import check_count

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from halfwidth.cli.output import write_json
+from halfwidth.cli.output import FOLDERS, write_json
 
 if TYPE_CHECKING:
     from halfwidth.models import StreamModel
@@ -41,15 +41,19 @@ def fit(
     weight: Annotated[str | None, typer.Option(help="Row weights.", metavar="COLUMN")] = None,
     offset: Annotated[str | None, typer.Option(help="Added to the linear predictor.", metavar="COLUMN")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Keep what was learned in this file.", metavar="FILE")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint; start afresh if it is missing.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint; start afresh if it is missing.")
+    ] = False,
     bad_rows: Annotated[str, typer.Option(help="error or skip.")] = "error",
     unknown_level: Annotated[str, typer.Option(help="error, or other: count it to the reference level.")] = "error",
     passes: Annotated[int, typer.Option(help="2 reads the source twice and ends at the offline fit.")] = 1,
     every: Annotated[int | None, typer.Option(help="Print the intervals after every so many rows.")] = None,
     format: Annotated[str | None, typer.Option(help="csv, ndjson or arrow; taken from the name otherwise.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Write the result as JSON; - for stdout.", metavar="FILE|-")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help=f"Write the result as JSON; - for stdout. {FOLDERS}", metavar="FILE|-")
+    ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the coefficients and how they settled.", metavar="FILE")
+        Path | None, typer.Option(help=f"Draw the coefficients and how they settled. {FOLDERS}", metavar="FILE")
     ] = None,
 ) -> None:
     """Fit a regression in one pass, with standard errors that are right for rows in time order."""

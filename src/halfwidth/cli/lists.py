@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from halfwidth.cli.output import print_table, write_json
+from halfwidth.cli.output import FOLDERS, print_table, write_json
 
 JsonOption = Annotated[
-    Path | None, typer.Option("--json", help="Write JSON to this file, or to stdout with '-'.", metavar="FILE|-")
+    Path | None, typer.Option("--json", help=f"Write the list as JSON; - for stdout. {FOLDERS}", metavar="FILE|-")
 ]
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import typer
 
+FOLDERS = "Missing folders are made."
+
 
 def write_json(value: Any, target: Path) -> None:
     """Write JSON to a file, or to stdout when the target is `-`."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from halfwidth.cli.output import number, print_table, progress, write_json
+from halfwidth.cli.output import FOLDERS, number, print_table, progress, write_json
 from halfwidth.errors import InputError
 
 
@@ -25,9 +25,11 @@ def study(
     level: Annotated[float, typer.Option(help="Confidence level.")] = 0.95,
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = -1,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers, whatever the jobs.")] = 0,
-    json: Annotated[Path | None, typer.Option(help="Write all rows as JSON; '-' for stdout.", metavar="FILE")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help=f"Write all rows as JSON; - for stdout. {FOLDERS}", metavar="FILE|-")
+    ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw coverage, score and error along the run.", metavar="FILE")
+        Path | None, typer.Option(help=f"Draw coverage, score and error along the run. {FOLDERS}", metavar="FILE")
     ] = None,
 ) -> None:
     """Measure coverage, width and interval score on a problem with exact truth."""

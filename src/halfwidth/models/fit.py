@@ -63,7 +63,8 @@ def fit(
     table, a DuckDB relation, or an iterator of chunks. `family` is linear, logistic, poisson, quantile or huber.
     `every` calls `report(model)` after so many rows, or at 1,000, 2,000, 4,000 ... rows with `"doubling"`.
     `checkpoint` is written every ten seconds, at the end, and when a bad row stops the run; with `resume` it is
-    where the run goes on, or starts if the file is missing. `passes=2` reads the source twice and ends at the offline fit.
+    where the run goes on; if there is none yet, the run starts at the first row. `passes=2` reads the source twice
+    and ends at the offline fit.
     """
     name = ALIASES.get(family, family)
     kind = model_class(name)
