@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from halfwidth.cli.app import app
+from halfwidth.cli.params import read_params
 
 
 def halfwidth(*args, cwd=None):
@@ -57,6 +58,30 @@ def test_study_json_on_stdout_is_nothing_but_json():
     assert json.loads(done.stdout)[0]["problem"] == "performative-mean"
 
 
+def test_parameters_of_a_problem_are_listed_and_can_be_set():
+    listed = {row["name"]: row["settings"] for row in json.loads(halfwidth("problems", "--json", "-").stdout)}
+    assert listed["swap-game"] == {"rho": 0.5, "theta_0": None}
+    assert "rho=0.5, theta_0" in halfwidth("problems").stdout
+    arguments = "study swap-game --param rho=0.9 --param theta_0=1,-1 --steps 2000 --replicates 2 --jobs 1 --json -"
+    done = halfwidth(*arguments.split())
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)[0]["params"] == {"rho": 0.9, "theta_0": [1.0, -1.0]}
+
+
+@pytest.mark.parametrize(
+    ("problem", "texts", "settings"),
+    [
+        ("ar-linear", ["dim=3", "phi = 0.9", "theta_r=0,0.5,1"], {"dim": 3, "phi": 0.9, "theta_r": [0.0, 0.5, 1.0]}),
+        ("performative-mean", ["rho=1", "epsilon=-1e-2"], {"rho": 1.0, "epsilon": -0.01}),
+        ("strategic-credit", ["population=a=b.npz", "movers=20"], {"population": "a=b.npz", "movers": 20}),
+    ],
+)
+def test_parameters_are_read_as_what_the_problem_expects(problem, texts, settings):
+    found = read_params(problem, texts)
+    assert found == settings
+    assert [type(value) for value in found.values()] == [type(value) for value in settings.values()]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -64,6 +89,13 @@ def test_study_json_on_stdout_is_nothing_but_json():
         (["study", "seed-linear", "--methods", "x"], "no method named 'x'"),
         (["study", "seed-linear", "--level", "95"], "level must lie strictly between 0 and 1"),
         (["study", "iid-linear", "--epsilon", "0.5"], "has no setting 'epsilon'"),
+        (["study", "swap-game", "--param", "roh=1"], "no parameter of swap-game named 'roh'; known: rho, theta_0"),
+        (["study", "swap-game", "--param", "rho"], "param must read NAME=VALUE; got 'rho'"),
+        (["study", "swap-game", "--param", "rho=1,2"], "param rho must be a number; got '1,2'"),
+        (["study", "ar-linear", "--param", "dim=2.5"], "param dim must be a whole number; got '2.5'"),
+        (["study", "ar-linear", "--param", "theta_r=up"], "param theta_r must read like 0,0.5,1; got 'up'"),
+        (["study", "ar-linear", "--param", "phi=0", "--param", "phi=1"], "param phi is given twice"),
+        (["study", "ar-linear", "--dim", "2", "--param", "dim=3"], "dim is given twice: as --dim and as --param"),
         (["study", "seed-linear", "--exponent", "0.4"], "1/2 < a < 1"),
         (["study", "seed-linear", "--jobs", "0"], "jobs must be -1 or at least 1"),
         (["demo", "--rows", "10"], "rows must be an integer of at least 5000"),

@@ -16,7 +16,7 @@ JsonOption = Annotated[
 
 
 def problems(json: JsonOption = None) -> None:
-    """List the problems with exact truth, and their settings."""
+    """List the problems with exact truth, and their parameters with defaults: what `study --param` sets."""
     from halfwidth.problems import PROBLEMS, problem_settings
 
     rows = [
@@ -28,9 +28,9 @@ def problems(json: JsonOption = None) -> None:
         return
     table = []
     for row in rows:
-        shown = ", ".join(f"{key}={value}" for key, value in row["settings"].items() if value is not None)  # type: ignore[attr-defined]
-        table.append([str(row["name"]), str(row["summary"]), shown])
-    print_table(["problem", "what it is", "settings"], table, left=3)
+        shown = (key if value is None else f"{key}={value}" for key, value in row["settings"].items())  # type: ignore[attr-defined]
+        table.append([str(row["name"]), str(row["summary"]), ", ".join(shown)])
+    print_table(["problem", "what it is", "parameters"], table, left=3)
 
 
 def methods(json: JsonOption = None) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from halfwidth.cli.output import FOLDERS, number, print_table, progress, write_json
+from halfwidth.cli.params import read_params
 from halfwidth.errors import InputError
 
 
@@ -20,6 +21,10 @@ def study(
     eta: Annotated[float, typer.Option(help="Step constant: the step is eta k^-a.")] = 0.5,
     exponent: Annotated[float, typer.Option(help="Step exponent a, between 1/2 and 1.")] = 0.505,
     epsilon: Annotated[float | None, typer.Option(help="How strongly the data answer to the model.")] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(help="Another parameter of the problem, see `halfwidth problems`; repeat.", metavar="NAME=VALUE"),
+    ] = None,
     learner: Annotated[str, typer.Option(help="plain, truncated, capped, implicit, zeroth-order or local.")] = "capped",
     direction: Annotated[str, typer.Option(help="ones, first or all: what the interval is about.")] = "ones",
     level: Annotated[float, typer.Option(help="Confidence level.")] = 0.95,
@@ -37,6 +42,10 @@ def study(
 
     asked: dict[str, Any] = {"dim": dim, "epsilon": epsilon}
     settings = {name: value for name, value in asked.items() if value is not None}
+    params = read_params(problem, param or ())
+    for name in settings.keys() & params.keys():
+        raise InputError(f"{name} is given twice: as --{name} and as --param")
+    settings |= params
     spec = Spec(
         problem,
         settings,

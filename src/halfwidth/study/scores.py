@@ -73,7 +73,7 @@ def mis_ratio_se(spec: Spec, problem: Problem, notes: Sequence[Notes]) -> float:
 def _head(spec: Spec, problem: Problem, method: str, step: int, replicates: int) -> Row:
     return {
         "problem": spec.problem,
-        "params": dict(problem.settings),
+        "params": _params(spec, problem),
         "method": method,
         "learner": spec.learner,
         "eta": spec.eta,
@@ -84,6 +84,13 @@ def _head(spec: Spec, problem: Problem, method: str, step: int, replicates: int)
         "step": step,
         "replicates": replicates,
     }
+
+
+def _params(spec: Spec, problem: Problem) -> dict[str, Any]:
+    """What the problem says of itself, and what was set beyond that, like theta_r."""
+    said = dict(problem.settings)
+    beyond = {name: np.asarray(value).tolist() for name, value in spec.settings.items() if value is not None}
+    return said | {name: value for name, value in beyond.items() if name not in said}
 
 
 def _deviations(spec: Spec, problem: Problem, step: int) -> Vector:
