@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import halfwidth
-from halfwidth.errors import BadRow, InputError, UnknownName
+from halfwidth.errors import BadRow, InputError, NotEnoughData, UnknownName
 from halfwidth.models import FitWarning, LinearRegression, LogisticRegression
 
 
@@ -131,6 +131,26 @@ def test_a_bad_row_names_its_place_and_what_was_learned_is_kept(frame, tmp_path)
     assert sum(report["diagnostics"]["skipped_rows"].values()) == 1
     straight = halfwidth.fit(frame.drop(index=12_345), target="y", features=["a", "b"])
     np.testing.assert_array_equal(model.coef_, straight.coef_)
+
+
+def test_when_no_row_is_left_the_error_says_what_was_skipped_and_for_which_columns():
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0] * 10, "b": [1.0, None, None] * 10, "y": ["?", 1, 2] * 10})
+    model = halfwidth.fit(table, target="y", features=["a", "b"], bad_rows="skip")
+    said = "30 rows were skipped: not a number 10, missing value 20; by column: y 10, b 20"
+    with pytest.raises(NotEnoughData, match=f"no row could be used: {said}"):
+        model.inference()
+    with pytest.raises(InputError, match=r"none of the first 30 rows has all of \['a', 'b'\]; missing or bad: b in 30"):
+        halfwidth.fit(table.assign(b=np.nan), formula="y ~ a + b", bad_rows="skip")
+
+
+def test_when_too_few_rows_are_left_the_report_says_what_was_skipped():
+    table = pd.DataFrame({"a": np.arange(30.0), "y": [None] * 25 + [1.0] * 5})
+    report = halfwidth.fit(table, target="y", bad_rows="skip").report()
+    assert report["status"] == "too-few-rows"
+    assert report["diagnostics"]["skipped_rows_by_column"] == {"y": 25}
+    (text,) = report["diagnostics"]["warnings"]
+    assert text.startswith("5 rows are too few for 2 coefficients")
+    assert text.endswith("(25 rows were skipped: missing value 25; by column: y 25)")
 
 
 def test_reports_come_exactly_when_asked(parquet):

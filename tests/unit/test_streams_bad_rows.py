@@ -105,6 +105,7 @@ def test_rows_that_cannot_be_parsed_keep_their_place(tmp_path: Path) -> None:
     stream = open_stream(tmp_path, target="y", bad_rows="skip")
     assert [chunk.X[:, 0].tolist() for chunk in stream] == [[1.0, 4.0]]
     assert stream.skipped == {"broken row": 3, "not a number": 1}
+    assert stream.skipped_for == {"y": 1}
     assert stream.position == 6
 
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from halfwidth.errors import InputError, MissingExtra, NotEnoughData, NotIdentified
 from halfwidth.models.engine import Engine, engine_from_state, make_engine
 from halfwidth.models.results import RegressionResult
+from halfwidth.models.status import skipped_text
 from halfwidth.problems.losses import Loss, make_loss
 
 try:
@@ -251,7 +252,13 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
 
     def _failure(self) -> tuple[str, str] | None:
         self._check_fitted()
-        return self._engine.failure(self._names())
+        skipped = skipped_text(self._stream_facts)
+        if skipped and not self._engine.n_seen:
+            raise NotEnoughData(f"no row could be used: {skipped}. Repair the rows, or leave such columns out")
+        flag = self._engine.failure(self._names())
+        if flag is not None and flag[0] == "too-few-rows" and skipped:
+            return flag[0], f"{flag[1]} ({skipped})"
+        return flag
 
     def _has_intercept(self) -> bool:
         self._check_fitted()

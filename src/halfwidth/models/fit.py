@@ -181,6 +181,8 @@ class _Run:
             facts["columns_left_out"] = f"{', '.join(self.stream.left_out)} (not numeric)"
         if self.stream.skipped:
             facts["skipped_rows"] = dict(self.stream.skipped)
+        if self.stream.skipped_for:
+            facts["skipped_rows_by_column"] = dict(self.stream.skipped_for)
         if self.stream.other_levels:
             facts["unknown_levels"] = dict(self.stream.other_levels)
         if self.model._second_pass:

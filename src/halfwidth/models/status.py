@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,18 @@ def failure(fit: Fit, loss: Loss, names: Sequence[str], y_range: tuple[float, fl
     if loss.name == "logistic" and y_range[0] == y_range[1]:
         return "one-class", "only one class was seen so far; feed rows of the other class, or pass classes="
     return _running_away(fit, names) or _collinear(fit, names) or _separated(fit, loss, names)
+
+
+def skipped_text(facts: Mapping[str, Any]) -> str:
+    """How many rows the stream skipped, why, and for which columns; nothing if it skipped none."""
+    reasons, columns = facts.get("skipped_rows", {}), facts.get("skipped_rows_by_column", {})
+    if not reasons:
+        return ""
+    total = sum(reasons.values())
+    why = ", ".join(f"{reason} {count:,}" for reason, count in reasons.items())
+    text = f"{total:,} {'row was' if total == 1 else 'rows were'} skipped: {why}"
+    where = ", ".join(f"{name} {count:,}" for name, count in columns.items())
+    return f"{text}; by column: {where}" if where else text
 
 
 def _collinear(fit: Fit, names: Sequence[str]) -> Flag | None:

@@ -84,6 +84,15 @@ class Faults:
                 result[reason] = result.get(reason, 0) + int(np.count_nonzero(self._cause[:stop] == index))
         return {reason: count for reason, count in result.items() if count}
 
+    def columns(self, stop: int) -> dict[str, int]:
+        """How many of the rows before `stop` are bad, by the column that is blamed."""
+        result: dict[str, int] = {}
+        if self._cause is not None:
+            for index, (_, column, _) in enumerate(self._causes):
+                if column is not None:
+                    result[column] = result.get(column, 0) + int(np.count_nonzero(self._cause[:stop] == index))
+        return {column: count for column, count in result.items() if count}
+
     def count_others(self, stop: int) -> dict[str, int]:
         """How many usable rows before `stop` count to the reference level, by column."""
         used = {name: mask if self.good is None else mask & self.good for name, mask in self.others.items()}

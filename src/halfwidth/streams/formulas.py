@@ -52,9 +52,10 @@ class FormulaDesign:
             data[name] = (number_column if numeric else text_column)(parts, name, faults)
         good = slice(None) if faults.good is None else faults.good
         if not len(next(iter(data.values()), np.zeros(1))[good]):
+            blamed = ", ".join(f"{name} in {count:,}" for name, count in faults.columns(faults.rows).items())
             raise InputError(
-                f"formula {parsed.text!r}: none of the first {faults.rows} rows has all of {columns}; "
-                "repair them, or give a longer first buffer (buffer_rows)"
+                f"formula {parsed.text!r}: none of the first {faults.rows:,} rows has all of {columns}; missing or "
+                f"bad: {blamed}. Repair them, or give a longer first buffer (buffer_rows)"
             )
         frame = pandas.DataFrame({name: _settle(data[name][good], kinds[name]) for name in columns})
         if not columns:

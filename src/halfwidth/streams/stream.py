@@ -77,6 +77,7 @@ class Stream:
     | `position`      | rows of the source consumed so far, bad ones included                     |
     | `left_out`      | columns that default features leave out, as they are not numeric          |
     | `skipped`       | rows skipped so far, by reason                                            |
+    | `skipped_for`   | the same by the first column at fault; a broken row has none              |
     | `other_levels`  | rows counted to the reference level so far, by column                     |
     | `classes`       | the two labels, class 0 first, once both are known                        |
     """
@@ -86,6 +87,7 @@ class Stream:
         self.files, self.rereadable = source.files, source.rereadable
         self.position = 0
         self.skipped: dict[str, int] = {}
+        self.skipped_for: dict[str, int] = {}
         self.other_levels: dict[str, int] = {}
         self._last_time = -np.inf
         self._pending: Iterator[Block] | None = None
@@ -94,6 +96,7 @@ class Stream:
         else:
             self._plan = Plan.from_state(state["plan"], options)
             self.position, self.skipped = state["position"], dict(state["skipped"])
+            self.skipped_for = dict(state.get("skipped_for", {}))
             self._last_time = state["last_time"]
             self.other_levels = dict(state["other_levels"])
         design = self._plan.design
@@ -137,6 +140,7 @@ class Stream:
             "plan": self._plan.to_state(),
             "position": self.position,
             "skipped": dict(self.skipped),
+            "skipped_for": dict(self.skipped_for),
             "other_levels": dict(self.other_levels),
             "last_time": float(self._last_time),
         }
@@ -146,7 +150,7 @@ class Stream:
         if row < 0:
             raise InputError.of("row", "be at least 0", row)
         self.position, self.skipped, self._last_time = row, {}, -np.inf
-        self.other_levels = {}
+        self.skipped_for, self.other_levels = {}, {}
 
     def __iter__(self) -> Iterator[Chunk]:
         for parts, failure in self._aligned():
@@ -221,10 +225,14 @@ class Stream:
         """The usable rows before `stop`; position and counts move on with them."""
         first_row, good = self.position, rows.faults.good
         keep: Any = slice(0, stop) if good is None else np.flatnonzero(good[:stop])
-        for reason, count in rows.faults.counts(stop).items():
-            self.skipped[reason] = self.skipped.get(reason, 0) + count
-        for column, count in rows.faults.count_others(stop).items():
-            self.other_levels[column] = self.other_levels.get(column, 0) + count
+        faults = rows.faults
+        for kept, counts in (
+            (self.skipped, faults.counts(stop)),
+            (self.skipped_for, faults.columns(stop)),
+            (self.other_levels, faults.count_others(stop)),
+        ):
+            for name, count in counts.items():
+                kept[name] = kept.get(name, 0) + count
         self.position += stop
         weight, offset, group = (None if v is None else v[keep] for v in (rows.weight, rows.offset, rows.group))
         return Chunk(rows.X[keep], rows.y[keep], weight, offset, group, first_row, self.position)
