@@ -35,11 +35,10 @@ _UNITS = {
 }
 _WORDS = {"dim": "d = {}", "epsilon": "epsilon = {}", "movers": "n1 = {}"}
 _METHODS = ("BM", "Boot", "auto")
-_COLOURS = {"BM": 0, "Boot": 2, "auto": 1}
 
 
 def panel(rows: Sequence[Row], field: str, key: str, where: str = "") -> Panel:
-    """A field along the run, one line for each value of `key` and method."""
+    """A field along the run, one line for each value of `key` (its colour) and method (its dashes and markers)."""
     values = list(dict.fromkeys(row[key] for row in rows))
     names = [name for name in _METHODS if any(row["name"] == name for row in rows)]
     lines = []
@@ -47,10 +46,9 @@ def panel(rows: Sequence[Row], field: str, key: str, where: str = "") -> Panel:
         for at, value in enumerate(values):
             mine = [row for row in rows if row[key] == value and row["name"] == name and row[field] is not None]
             if mine:
-                label = _WORDS[key].format(value) if len(names) == 1 else f"{name}, {_WORDS[key].format(value)}"
-                colour = at if len(names) == 1 else _COLOURS[name]
-                steps = [row["step"] for row in mine]
-                lines.append(Line(steps, [row[field] for row in mine], label, colour, at))
+                kind, pattern = (name, _METHODS.index(name)) if len(names) > 1 else ("", 0)
+                steps, ys = [row["step"] for row in mine], [row[field] for row in mine]
+                lines.append(Line(steps, ys, _WORDS[key].format(value), at, kind, pattern))
     coverage = field.startswith("coverage")
     title = _title(field, rows) + (f"\n{where}" if where else "")
     return Panel(

@@ -59,8 +59,8 @@ def sheets(rows: Sequence[Row]) -> list[Sheet]:
         for model in MODELS:
             mine = [row for row in rows if row["model"] == model and row["epsilon"] == epsilon]
             lines = [
-                Line([r["dim"] for r in curve], [r[field] for r in curve], f"{name}, {whose}", colour, pattern)
-                for colour, name in ((0, "BM"), (2, "Boot"))
+                Line([r["dim"] for r in curve], [r[field] for r in curve], name, colour, whose, pattern)
+                for colour, name in enumerate(("BM", "Boot"))
                 for pattern, (field, whose) in enumerate((("ms", "ours"), ("ms_paper", "the paper's")))
                 for curve in [[row for row in mine if row["name"] == name]]
             ]

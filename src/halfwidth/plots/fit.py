@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from halfwidth.plots.style import COLOURS, new_figure, save, tidy
+from halfwidth.plots.style import COLOURS, DASHES, log_ticks, new_figure, save, tidy
 
 
 def plot_fit(reports: Sequence[dict[str, Any]], path: Path) -> None:
@@ -19,7 +19,7 @@ def plot_fit(reports: Sequence[dict[str, Any]], path: Path) -> None:
     """
     final = reports[-1]
     shown = [row for row in final["coefficients"] if row["std_err"] is not None]
-    figure, (left, right) = new_figure(1, 2, width=5.0, height=max(3.5, 0.28 * len(shown)))
+    figure, (left, right) = new_figure(1, 2, width=5.5, height=max(3.5, 0.28 * len(shown)))
     _coefficients(left, shown, final["level"])
     _settling(right, reports, shown)
     rows = f"{final['n']:,} rows"
@@ -49,12 +49,18 @@ def _settling(panel: Any, reports: Sequence[dict[str, Any]], shown: Sequence[dic
             for key in ("ci_lower", "coef", "ci_upper")
         )
         halves.append(0.5 * (high - low))
-        named = i < len(COLOURS)
-        style = {"color": COLOURS[i], "label": last["name"]} if named else {"color": "lightgrey", "zorder": 1}
-        panel.plot(n, middle, linewidth=1.2, **style)
+        panel.plot(n, middle, linewidth=1.2, **_look(i, last["name"]))
     if shown:
         half = np.median(halves, axis=0)
         panel.fill_between(n, -half, half, color="grey", alpha=0.15, label="half width (median)")
-        panel.legend(frameon=False, fontsize=7, ncol=2)
+        panel.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     panel.set_xscale("log")
-    tidy(panel, "how they settled", "rows", "distance to the last value, in its std errors")
+    log_ticks(panel.xaxis)
+    tidy(panel, "how they settled: distance to the last value", "rows", "in standard errors")
+
+
+def _look(at: int, name: str) -> dict[str, Any]:
+    """Colours for as many coefficients as there are; the others are grey, and one entry stands for them all."""
+    if at < len(COLOURS):
+        return {"color": COLOURS[at], "linestyle": DASHES[at % len(DASHES)], "label": name}
+    return {"color": "lightgrey", "zorder": 1, "label": "other coefficients" if at == len(COLOURS) else None}

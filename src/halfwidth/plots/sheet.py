@@ -7,21 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from halfwidth.plots.style import COLOURS, MARKERS, new_figure, save, tidy
+from halfwidth.plots.style import DASHES, MARKERS, log_ticks, new_figure, ramp, save, tidy
 
-RATE_COLOUR = "#B00020"
-_DASHES = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (1, 1)), (0, (8, 2)))
+RATE = "slope of n^(-1/8)"
+_RATE_STYLE: dict[str, Any] = {"color": "#999999", "linewidth": 4.0, "alpha": 0.6, "solid_capstyle": "butt"}
+_MARKER_SIZES = (3.0, 6.0, 4.5)
 
 
 @dataclass(frozen=True)
 class Line:
-    """A curve; `colour` and `pattern` pick from the palette, so that lines differ in more than colour."""
+    """A curve: its colour stands for a `value`, and its dashes and markers for a `kind`, where there are several."""
 
     x: Sequence[float]
     y: Sequence[float]
-    label: str
+    value: str
     colour: int
-    pattern: int
+    kind: str = ""
+    pattern: int = 0
 
 
 @dataclass(frozen=True)
@@ -51,14 +53,19 @@ class Sheet:
 def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
     """Write the sheet as PNG and SVG."""
     rows = -(-len(sheet.panels) // sheet.columns)
-    figure, axes = new_figure(rows, sheet.columns, width=3.9, height=2.9, squeeze=False)
-    handles: dict[str, Any] = {}
+    figure, axes = new_figure(rows, sheet.columns, width=3.9, height=3.2, squeeze=False)
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)
+    lines = [line for panel in sheet.panels for line in panel.lines]
+    colours = ramp(1 + max(line.colour for line in lines))
+    floor = _floor(sheet.panels)
     for axis, panel in zip(axes.flat, sheet.panels, strict=False):
-        handles |= _draw_panel(axis, panel)
+        _draw_panel(axis, panel, colours, floor)
     for axis in axes.flat[len(sheet.panels) :]:
         axis.set_visible(False)
-    across = min(len(handles), 2 * sheet.columns)
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=across, frameon=False)
+    handles = _legend(lines, colours, rate=any(panel.rate is not None for panel in sheet.panels))
+    lines_of_legend = -(-len(handles) // (5 * sheet.columns // 2))
+    across = -(-len(handles) // lines_of_legend)
+    figure.legend(handles=handles, loc="outside lower center", ncols=across, frameon=False)
     figure.suptitle(sheet.title, fontsize=12)
     paths = [folder / f"{sheet.name}.{ending}" for ending in ("png", "svg")]
     for path in paths:
@@ -67,44 +74,50 @@ def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
     return paths
 
 
-def _log_ticks(axis: Any, ticks: Sequence[float] = ()) -> None:
-    """A few plain labels on a logarithmic axis, whatever its range."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
-
-    low, high = axis.get_view_interval()
-    subs = (1.0, 2.0, 5.0) if high / low < 20 else (1.0, 3.0) if high / low < 500 else (1.0,)
-    axis.set_major_locator(FixedLocator(ticks) if ticks else LogLocator(subs=subs))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
-    axis.set_minor_locator(NullLocator())
+def _floor(panels: Sequence[Panel]) -> float:
+    """Where coverage begins, in all panels alike: at 0, or at 1/2 if there is nothing below."""
+    lowest = [min(line.y) for panel in panels if panel.nominal is not None for line in panel.lines]
+    return 0.5 if lowest and min(lowest) >= 0.5 else 0.0
 
 
-def _short(value: float) -> str:
-    return f"{value / 1_000:g}k" if value >= 1_000 else f"{value:g}"
-
-
-def _draw_panel(axis: Any, panel: Panel) -> dict[str, Any]:
-    """Draw the panel; returns what the legend needs."""
-    handles: dict[str, Any] = {}
-    for line in panel.lines:
-        style = {
-            "color": COLOURS[line.colour % len(COLOURS)],
-            "linestyle": _DASHES[line.pattern % len(_DASHES)],
-            "marker": MARKERS[line.pattern % len(MARKERS)],
-            "markersize": 3.5,
-            "linewidth": 1.4,
-        }
-        handles[line.label] = axis.plot(line.x, line.y, **style)[0]
+def _draw_panel(axis: Any, panel: Panel, colours: Sequence[Any], floor: float) -> None:
     if panel.rate is not None:
-        handles["n^(-1/8)"] = axis.plot(*panel.rate, color=RATE_COLOUR, linewidth=2.2, alpha=0.8)[0]
+        axis.plot(*panel.rate, **_RATE_STYLE)
+    for line in panel.lines:
+        axis.plot(line.x, line.y, color=colours[line.colour], **_look(line))
     if panel.nominal is not None:
         level, half_band = panel.nominal
         axis.axhspan(level - half_band, min(level + half_band, 1.0), color="black", alpha=0.10, linewidth=0)
         axis.axhline(level, color="black", linewidth=0.8, linestyle="--")
-        axis.set_ylim(-0.02, 1.02)
+        margin = 0.04 * (1.0 - floor)
+        axis.set_ylim(floor - margin, 1.0 + margin)
     axis.set_xscale("log")
-    _log_ticks(axis.xaxis, panel.x_ticks)
+    log_ticks(axis.xaxis, panel.x_ticks)
     if panel.log_y:
         axis.set_yscale("log")
-        _log_ticks(axis.yaxis)
+        log_ticks(axis.yaxis)
     tidy(axis, panel.title, panel.x, panel.y)
-    return handles
+
+
+def _look(line: Line) -> dict[str, Any]:
+    """Dashes and markers: of the kind, hollow and of unequal size so that lines on top of each other all show."""
+    at = line.pattern if line.kind else line.colour
+    look = {"linestyle": DASHES[at % len(DASHES)], "marker": MARKERS[at % len(MARKERS)], "linewidth": 1.4}
+    if not line.kind:
+        return look | {"markersize": 4.0}
+    hollow = {} if at == 0 else {"markerfacecolor": "none"}
+    return look | {"markersize": _MARKER_SIZES[at % len(_MARKER_SIZES)]} | hollow
+
+
+def _legend(lines: Sequence[Line], colours: Sequence[Any], *, rate: bool) -> list[Any]:
+    """One entry for each value, then one for each kind, then the rate: as few as a reader needs."""
+    from matplotlib.lines import Line2D
+
+    values = {line.value: line for line in sorted(lines, key=lambda line: line.colour)}
+    kinds = {line.kind: line for line in sorted(lines, key=lambda line: line.pattern) if line.kind}
+    handles = [
+        Line2D([], [], color=colours[line.colour], label=value, **({"linewidth": 4} if line.kind else _look(line)))
+        for value, line in values.items()
+    ]
+    handles += [Line2D([], [], color="black", label=kind, **_look(line)) for kind, line in kinds.items()]
+    return handles + ([Line2D([], [], label=RATE, **_RATE_STYLE)] if rate else [])

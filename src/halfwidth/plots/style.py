@@ -1,7 +1,12 @@
-"""One look for all pictures, with colours that survive colour-blindness (Okabe and Ito's palette)."""
+"""One look for all pictures, with colours that survive colour-blindness.
+
+Names get the colours of Okabe and Ito; values in order get a ramp from dark to bright, which survives grey print too.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +14,10 @@ from halfwidth.errors import InputError, MissingExtra
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "osD^vPX"
+DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (1, 1)), (0, (8, 2)))
+_LEADING = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9))
+_FEWEST_TICKS = 3
+_BRIGHTEST = 0.82  # of plasma: what comes after is too pale on white
 
 
 def new_figure(rows: int, columns: int, width: float = 5.0, height: float = 3.4, **options: Any) -> tuple[Any, Any]:
@@ -20,6 +29,42 @@ def new_figure(rows: int, columns: int, width: float = 5.0, height: float = 3.4,
     figure = Figure(figsize=(columns * width, rows * height), layout="constrained")
     axes = figure.subplots(rows, columns, **options)
     return figure, axes
+
+
+def ramp(count: int) -> list[Any]:
+    """So many colours in order, from dark to bright."""
+    from matplotlib import colormaps
+
+    return [colormaps["plasma"](_BRIGHTEST * at / max(count - 1, 1)) for at in range(count)]
+
+
+def log_ticks(axis: Any, ticks: Sequence[float] = ()) -> None:
+    """A few plain labels on a logarithmic axis, whatever its range."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axis.set_major_locator(FixedLocator(ticks or _round_numbers(*axis.get_view_interval())))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    axis.set_minor_locator(NullLocator())
+
+
+def _round_numbers(low: float, high: float) -> list[float]:
+    """The roundest numbers of which there are at least three from low to high."""
+    from matplotlib.ticker import MaxNLocator
+
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for leading in _LEADING:
+        found = [float(f"{digit}e{decade}") for decade in decades for digit in leading]
+        inside = [value for value in found if low <= value <= high]
+        if len(inside) >= _FEWEST_TICKS:
+            return inside
+    even = MaxNLocator(_FEWEST_TICKS, steps=[1, 2, 5, 10]).tick_values(low, high)
+    return [float(value) for value in even if low <= value <= high]
+
+
+def _short(value: float) -> str:
+    if value >= 1_000_000:
+        return f"{value / 1_000_000:g}M"
+    return f"{value / 1_000:g}k" if value >= 1_000 else f"{value:g}"
 
 
 def tidy(axes: Any, title: str, x: str, y: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halfwidth.inference import Interval
-from halfwidth.plots.style import COLOURS, new_figure, save, tidy
+from halfwidth.plots.style import COLOURS, log_ticks, new_figure, save, tidy
 
 
 def plot_trace(trace: Sequence[Interval], theta_star: ArrayLike, title: str, path: Path) -> None:
@@ -27,6 +27,7 @@ def plot_trace(trace: Sequence[Interval], theta_star: ArrayLike, title: str, pat
             panel.plot(n, estimate[:, j] - shift, color=colour, label="estimate")
             panel.axhline(truth[j] - shift, color="black", linestyle="--", linewidth=0.9, label="truth")
             panel.set_xscale("log")
+            log_ticks(panel.xaxis)
         tidy(axes[0, j], f"theta[{j}]", "", "value")
         tidy(axes[1, j], "", "rows seen", "distance to the truth")
         late = len(n) // 2
