@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+from halfwidth.products import link
+
 Function = Callable[..., Any]
 
 _ANNOUNCE_AFTER_SECONDS = 1.0
@@ -59,6 +61,7 @@ class Kernel:
             with _announced(self.python.__name__):
                 from numba import njit
 
+                link()
                 self._compiled = njit(cache=self._cache, **_OPTIONS)(self.python)
                 return self._compiled(*args)
         return self._compiled(*args)

@@ -259,13 +259,25 @@ def test_bad_input_is_refused(ask, message):
         ask(problem("iid-linear", dim=2))
 
 
-def test_the_rows_before_a_bad_row_are_learned():
-    good, bad = np.ones((5, 3)), np.full((1, 3), np.inf)
-    learner = SGD(problem("iid-linear", dim=2))
-    with pytest.raises(InputError, match=r"row 5 has inf in column 0\. The rows before it were learned"):
-        learner.consume(np.vstack([good, bad, good]))
-    np.testing.assert_array_equal(learner.theta, SGD(problem("iid-linear", dim=2)).consume(good).theta)
-    assert learner.n_seen == 5
+@pytest.mark.parametrize("kind", [SGD, CappedSGD, TruncatedSGD])
+@pytest.mark.parametrize("phases", [{}, {"warm_start": 3}, {"burn_in": 3}, {"warm_start": 3, "burn_in": 4}])
+@pytest.mark.parametrize("at", [0, 2, 5, 20])
+def test_the_rows_before_a_bad_row_are_learned(kind, phases, at):
+    rows = np.random.default_rng(0).standard_normal((40, 3))
+    spoilt = rows.copy()
+    spoilt[at, 1] = np.nan
+    spoilt[at + 1, 0] = np.inf
+    watcher = OverlappingBatchMeans(2)
+    learner = kind(problem("iid-linear", dim=2), watchers=[watcher], **phases)
+    with pytest.raises(InputError, match=rf"row {at} has nan in column 1\. The rows before it were learned"):
+        learner.consume(spoilt)
+    clean = kind(problem("iid-linear", dim=2), **phases).consume(rows[:at])
+    np.testing.assert_array_equal(learner.theta, clean.theta)
+    np.testing.assert_array_equal(learner.theta_bar, clean.theta_bar)
+    assert learner.n_seen == at
+    assert watcher.n_seen == learner.n_iterates
+    resumed = learner.consume(rows[at:])
+    np.testing.assert_allclose(resumed.theta_bar, kind(problem("iid-linear", dim=2), **phases).consume(rows).theta_bar)
 
 
 def test_the_contracts_are_abstract():

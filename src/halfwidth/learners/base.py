@@ -11,9 +11,10 @@ and results see nothing of them. All these rows count in `n_seen`, since they we
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,13 +31,23 @@ from halfwidth.watchers.base import Critical
 Seed = int | np.random.SeedSequence | np.random.Generator
 Vector = NDArray[np.float64]
 
-_CHUNK_NUMBERS = 131_072
+_CHUNK_NUMBERS = 98_304  # rows and iterates of a chunk stay in the processor's cache
+
+
+def finite_rows(rows: Vector) -> int:
+    """How many rows there are before the first that is not finite."""
+    if math.isfinite(rows.sum()):  # one quick pass; only an odd sum is looked at closely
+        return len(rows)
+    finite = np.isfinite(rows).all(axis=1)
+    return len(rows) if finite.all() else int(np.argmin(finite))
 
 
 class Learner(ABC):
     """A trajectory of theta, made chunk by chunk."""
 
     name: str
+    checks_rows: ClassVar[bool] = False
+    """Whether `_walk` itself leaves off at a given row that is not finite; otherwise rows are looked at before."""
 
     def __init__(
         self,
@@ -70,8 +81,11 @@ class Learner(ABC):
         self._thetas = np.empty((chunk, problem.dim))
 
     @abstractmethod
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
-        """Take one step for each row, drawing it first if asked to; write the iterates into `thetas`."""
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> int | None:
+        """Take one step for each row, drawing it first if asked to; write the iterates into `thetas`.
+
+        Returns how many rows were learned, or None for all of them.
+        """
 
     @property
     def theta(self) -> Vector:
@@ -115,30 +129,32 @@ class Learner(ABC):
             raise InputError.of("rows", f"have shape (m, {self.problem.row_size})", np.shape(rows))
         for at in range(0, len(array), len(self._rows)):
             chunk = array[at : at + len(self._rows)]
-            # Checked chunk by chunk, so that the rows are still in the processor's cache when they are learned.
-            if not np.isfinite(chunk.sum()) and not np.isfinite(chunk).all():
-                row, column = (int(i) for i in np.argwhere(~np.isfinite(chunk))[0])
-                self._take(False, chunk[:row])
+            unseen = self.n_seen < self.warm_start or not self.checks_rows
+            learned = self._take(False, chunk[: finite_rows(chunk)] if unseen else chunk)
+            if learned < len(chunk):
+                column = int(np.argmin(np.isfinite(chunk[learned])))
                 raise InputError(
-                    f"rows must be finite; row {at + row} has {chunk[row, column]} in column {column}. "
+                    f"rows must be finite; row {at + learned} has {chunk[learned, column]} in column {column}. "
                     "The rows before it were learned"
                 )
-            self._take(False, chunk)
         return self
 
-    def _take(self, draw: bool, rows: Vector) -> None:
-        if self.n_seen < self.warm_start:
-            rows = self._warm(draw, rows)
-        if not len(rows):
-            return
+    def _take(self, draw: bool, rows: Vector) -> int:
+        """Learn from the rows; returns from how many, which is all of them unless `_walk` left off."""
+        warm = min(max(self.warm_start - self.n_seen, 0), len(rows))
+        if warm:
+            self._warm(draw, rows[:warm])
+        return warm + (self._follow(draw, rows[warm:]) if warm < len(rows) else 0)
+
+    def _follow(self, draw: bool, rows: Vector) -> int:
+        """Follow the trajectory along the rows after the warm start."""
         burning = self.warm_start + self.burn_in - self.n_seen
         if 0 < burning < len(rows):
-            self._take(draw, rows[:burning])
-            self._take(draw, rows[burning:])
-            return
-        thetas = self._thetas[: len(rows)]
+            burned = self._follow(draw, rows[:burning])
+            return burned + (self._follow(draw, rows[burning:]) if burned == burning else 0)
         k = np.arange(1, len(rows) + 1) + (self.n_seen - self.warm_start)
-        self._walk(draw, rows, thetas, k)
+        learned = self._walk(draw, rows, self._thetas[: len(rows)], k)
+        thetas = self._thetas[: len(rows) if learned is None else learned]
         if not np.isfinite(self._theta).all():
             first = self.n_seen + 1 + int(np.argmin(np.isfinite(thetas).all(axis=1)))
             raise Diverged(
@@ -146,26 +162,24 @@ class Learner(ABC):
                 "row's curvature (CappedSGD, --learner capped)"
                 + (". A gradient of your own must be written into its last argument" if first == 1 else "")
             )
-        self.n_seen += len(rows)
+        self.n_seen += len(thetas)
         if burning > 0:
             self._forget()
-            return
-        self._total += np.ones(len(rows)) @ thetas - len(rows) * self._theta_0
-        for watcher in self.watchers:
-            watcher.take(thetas)
+        elif len(thetas):
+            self._total += np.ones(len(thetas)) @ thetas - len(thetas) * self._theta_0
+            for watcher in self.watchers:
+                watcher.take(thetas)
+        return len(thetas)
 
-    def _warm(self, draw: bool, rows: Vector) -> Vector:
-        """Collect rows until the buffer is full, then begin; returns the rows that are left."""
-        missing = self.warm_start - self.n_seen
-        new, rest = rows[:missing], rows[missing:]
+    def _warm(self, draw: bool, rows: Vector) -> None:
+        """Collect rows until the buffer is full, then begin."""
         if draw:
-            collect_rows(self.problem, self.rng, self._theta, self._state, new)
-        self._buffer[self.n_seen : self.n_seen + len(new)] = new
-        self.n_seen += len(new)
+            collect_rows(self.problem, self.rng, self._theta, self._state, rows)
+        self._buffer[self.n_seen : self.n_seen + len(rows)] = rows
+        self.n_seen += len(rows)
         if self.n_seen == self.warm_start:
             self._start_at(warm_theta(self.problem, self.step, self._theta, self._buffer))
             self._buffer = self._buffer[:0].copy()
-        return rest
 
     def _start_at(self, theta: Vector) -> None:
         """Begin the trajectory at theta; learners with several trajectories move them all there."""

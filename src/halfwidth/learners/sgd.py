@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.compiled import Function, specialise
+from halfwidth.compiled import Function, jitable, specialise
 from halfwidth.errors import InputError
 from halfwidth.learners.base import Learner, Seed, Vector
 from halfwidth.learners.warm import no_cap, no_rows
@@ -23,8 +23,22 @@ from halfwidth.schedules import Schedule
 from halfwidth.watchers import Watcher
 
 
-def descend(sample: Function, gradient: Function, curvature: Function, fingerprint: str) -> Function:
-    """The loop of plain and capped SGD around a problem's functions; `no_rows` is the sampler of given rows."""
+@jitable
+def any_row(row):  # type: ignore[no-untyped-def]
+    """Rows that were drawn are taken as they are."""
+    return True
+
+
+@jitable
+def finite_row(row):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for j in range(row.shape[0]):
+        total += 0.0 * row[j]
+    return total == 0.0
+
+
+def descend(sample: Function, usable: Function, gradient: Function, curvature: Function, fingerprint: str) -> Function:
+    """The loop of plain and capped SGD around a problem's functions; it leaves off at a row that is not usable."""
 
     def sgd_steps(rng, theta, state, params, rows, steps, grad, thetas):  # type: ignore[no-untyped-def]
         fingerprint  # noqa: B018  (part of the disk cache's key)
@@ -32,6 +46,8 @@ def descend(sample: Function, gradient: Function, curvature: Function, fingerpri
         for i in range(rows.shape[0]):
             row = rows[i]
             sample(rng, theta, state, params, row)
+            if not usable(row):
+                return i, capped
             gradient(theta, row, params, grad)
             step = steps[i]
             kappa = curvature(theta, row, params)
@@ -42,7 +58,7 @@ def descend(sample: Function, gradient: Function, curvature: Function, fingerpri
                 theta[j] -= step * grad[j]
             for j in range(theta.shape[0]):
                 thetas[i, j] = theta[j]
-        return capped
+        return rows.shape[0], capped
 
     return sgd_steps
 
@@ -51,6 +67,7 @@ class SGD(Learner):
     """Plain averaged SGD."""
 
     name = "plain"
+    checks_rows = True
 
     def __init__(
         self,
@@ -72,18 +89,17 @@ class SGD(Learner):
             warm_start=warm_start,
             burn_in=burn_in,
         )
-        self._draw = specialise(descend, problem.sample or no_rows, problem.gradient, self._cap())
-        self._follow = specialise(descend, no_rows, problem.gradient, self._cap())
+        # A loop of its own for given rows needs no generator, whose hand-over costs as much as hundreds of rows.
+        self._drawing = specialise(descend, problem.sample or no_rows, any_row, problem.gradient, self._cap())
+        self._given = specialise(descend, no_rows, finite_row, problem.gradient, self._cap())
         self._grad = np.full(problem.dim, np.nan)  # so that a gradient nobody wrote is noticed
         self._capped = 0
 
     def _cap(self) -> Function:
         return no_cap
 
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
-        # A loop of its own for given rows needs no generator, whose hand-over costs as much as hundreds of rows.
-        kernel = self._draw if draw else self._follow
-        self._capped += kernel(
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> int:
+        learned, capped = (self._drawing if draw else self._given)(
             self.rng if draw else None,
             self._theta,
             self._state,
@@ -93,6 +109,8 @@ class SGD(Learner):
             self._grad,
             thetas,
         )
+        self._capped += capped
+        return int(learned)
 
 
 class CappedSGD(SGD):

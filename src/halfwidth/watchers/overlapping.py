@@ -35,13 +35,14 @@ from halfwidth.compiled import kernel
 from halfwidth.errors import CannotPool, InputError, NotEnoughData
 from halfwidth.inference.diagnostics import Diagnostics, batch_diagnostics
 from halfwidth.inference.laws import BrownianLaw, block_law, pooled_law
+from halfwidth.products import add_symmetric
 from halfwidth.schedules import BlockPlan
 from halfwidth.watchers.base import State, Watcher
 from halfwidth.watchers.view import Scatter, View, ViewName
 
 _BUFFER_NUMBERS = 32_768  # block sums are still in the processor's cache when they are multiplied
-_SMALL = 64  # up to here a general product in one kernel beats a symmetric one between calls
-_SMALL_BUFFER_ROWS = 256
+_SMALL = 128  # up to here one kernel for all of a block's extension beats calls between its parts
+_SMALL_BUFFER_ROWS = 128
 _SAMPLED_EVERY = 16
 
 
@@ -66,7 +67,20 @@ def add_aged(block_sums, age, cross):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def extend_small(thetas, reference, age, block_sum, cross, scatter, block_sums, product):  # type: ignore[no-untyped-def]
+def add_sampled(thetas, first, reference, total, squares):  # type: ignore[no-untyped-def]
+    """Add every so many rows of thetas, from the given one on, and their squares; returns how many."""
+    sampled = 0
+    for i in range(first, thetas.shape[0], _SAMPLED_EVERY):
+        for j in range(thetas.shape[1]):
+            away = thetas[i, j] - reference[j]
+            total[j] += away
+            squares[j] += away * away
+        sampled += 1
+    return sampled
+
+
+@kernel
+def extend_small(thetas, reference, age, block_sum, cross, scatter, block_sums):  # type: ignore[no-untyped-def]
     """All of a block's extension in one go: below some size, calls between its parts cost more than the parts."""
     rows, size = thetas.shape
     at = 0
@@ -80,8 +94,15 @@ def extend_small(thetas, reference, age, block_sum, cross, scatter, block_sums, 
             for j in range(size):
                 cross[j] += (age + at + 1.0) * block_sum[j]
             at += 1
-        np.dot(piece.T, piece, product)
-        scatter += product
+        add_symmetric(piece, piece, scatter)
+
+
+def _sum_to(age: int) -> int:
+    return age * (age + 1) // 2
+
+
+def _squares_to(age: int) -> int:
+    return age * (age + 1) * (2 * age + 1) // 6
 
 
 class OverlappingBatchMeans(Watcher):
@@ -135,7 +156,6 @@ class OverlappingBatchMeans(Watcher):
         self._small = size <= _SMALL and not self._scatter.diagonal
         buffer_rows = _SMALL_BUFFER_ROWS if self._small else min(4096, max(256, _BUFFER_NUMBERS // size))
         self._buffer = np.empty((buffer_rows, size))
-        self._product = np.empty((size, size) if self._small else (0, 0))
 
     @property
     def n_seen(self) -> int:
@@ -174,20 +194,17 @@ class OverlappingBatchMeans(Watcher):
 
     def _extend_block(self, thetas: NDArray[np.float64]) -> None:
         rows = len(thetas)
-        ages = np.arange(self._age + 1, self._age + rows + 1, dtype=np.float64)
         self._total -= self._block_sum
         if self._small:
-            sums = (self._block_sum, self._cross, self._scatter.matrix, self._buffer, self._product)
+            sums = (self._block_sum, self._cross, self._scatter.matrix, self._buffer)
             extend_small(thetas, self._reference, self._age, *sums)
         else:
             self._extend_by_pieces(thetas)
         self._total += self._block_sum
-        sampled = thetas[-self._n % _SAMPLED_EVERY :: _SAMPLED_EVERY] - self._reference
-        self._spread += np.einsum("ij,ij->j", sampled, sampled)
-        self._sampled_total += sampled.sum(axis=0)
-        self._sampled += len(sampled)
-        self._ages += float(ages.sum())
-        self._age_squares += float(ages @ ages)
+        first = -self._n % _SAMPLED_EVERY
+        self._sampled += add_sampled(thetas, first, self._reference, self._sampled_total, self._spread)
+        self._ages += _sum_to(self._age + rows) - _sum_to(self._age)
+        self._age_squares += _squares_to(self._age + rows) - _squares_to(self._age)
         self._age += rows
         self._n += rows
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
+from halfwidth.products import mirrored
 
 ViewName = Literal["full", "diagonal", "projection"]
 
@@ -65,8 +66,8 @@ class Scatter:
 
     @property
     def matrix(self) -> NDArray[np.float64]:
-        """The sum itself, row-major, for kernels that add to both of its triangles."""
-        return self._sum.T
+        """The sum itself, column-major, for kernels that add to its upper triangle."""
+        return self._sum
 
     def add(self, rows: NDArray[np.float64]) -> None:
         """Add s s' for every row s: one symmetric rank-k product instead of k rank-one updates."""
@@ -90,8 +91,7 @@ class Scatter:
         """The sum, as a fresh (size, size) matrix or (size,) diagonal."""
         if self.diagonal:
             return self._sum.copy()
-        upper = np.triu(self._sum)
-        return np.ascontiguousarray(upper + np.triu(self._sum, 1).T)
+        return mirrored(self._sum)
 
     @classmethod
     def holding(cls, value: NDArray[np.float64]) -> Scatter:

@@ -1,0 +1,48 @@
+"""Sums of products inside compiled code, against the plain product."""
+
+import numpy as np
+import pytest
+
+from halfwidth.compiled import kernel
+from halfwidth.products import add_symmetric, mirrored
+
+
+@kernel
+def add_twice(left, right, total):
+    add_symmetric(left, right, total)
+    add_symmetric(left, right, total)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 16, 50, 131])
+@pytest.mark.parametrize("rows", [0, 1, 5, 128])
+def test_adds_the_upper_triangle(size, rows):
+    rng = np.random.default_rng(size)
+    left = rng.standard_normal((rows, size))
+    weights = rng.standard_normal(rows)  # of both signs
+    right = weights[:, None] * left
+    start = rng.standard_normal((size, size))
+    total = np.array(start, order="F")
+    add_twice(left, right, total)
+    expected = start + 2.0 * (left.T * weights) @ left
+    np.testing.assert_allclose(np.triu(total), np.triu(expected), rtol=1e-12, atol=1e-12)
+
+
+def test_only_the_upper_triangle_is_written():
+    left = np.ones((4, 40))
+    total = np.zeros((40, 40), order="F")
+    add_twice(left, left, total)
+    below_panels = np.add.outer(np.arange(40) // 8, -(np.arange(40) // 8)) > 0
+    assert not total[below_panels].any()
+
+
+def test_plain_python_gives_the_same():
+    left = np.random.default_rng(0).standard_normal((10, 3))
+    total = np.zeros((3, 3), order="F")
+    add_symmetric(left, left, total)
+    np.testing.assert_allclose(total, left.T @ left)
+
+
+def test_mirrored_completes_stacks():
+    full = np.arange(18.0).reshape(2, 3, 3)
+    full = full + np.swapaxes(full, 1, 2)
+    np.testing.assert_array_equal(mirrored(np.triu(full)), full)
