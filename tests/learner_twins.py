@@ -51,6 +51,61 @@ def plug_in(points, rows, gradient, hessian, batch=None):
     return np.linalg.inv(A) @ S @ np.linalg.inv(A).T
 
 
+def one_step(points, rows, gradient, hessian, batch):
+    """The centre A^-1 B, what each batch's residual B_j - A_j c adds to its error, and A; a short last batch joins."""
+    A = np.array([hessian(point, row) for point, row in zip(points, rows, strict=True)])
+    grads = np.array([gradient(point, row) for point, row in zip(points, rows, strict=True)])
+    B = np.einsum("kij,kj->ki", A, points) - grads
+    centre = np.linalg.solve(A.sum(axis=0), B.sum(axis=0))
+    residuals = B - A @ centre
+    count = (len(rows) + batch // 2) // batch
+    sums = [part.sum(axis=0) for part in np.split(residuals, batch * np.arange(1, count))]
+    return centre, np.linalg.solve(A.sum(axis=0), np.array(sums).T).T, A.sum(axis=0)
+
+
+def one_step_choice(influences, length, floor):
+    """Double batches while they are shorter than the floor or in doubt, if the shortest are in doubt at all."""
+
+    def joined(x):
+        first = len(x) % 2 and len(x) > 1
+        starts = np.arange(0, len(x) - 1, 2) + (np.arange(0, len(x) - 1, 2) > 0) * first
+        return np.add.reduceat(x, starts)
+
+    def variance(x):
+        return len(x) / (len(x) - 1) * np.sum(x**2, axis=0)
+
+    def doubted(x):
+        ratios = [(len(y), np.median(variance(y) / variance(x))) for y in (joined(x), joined(joined(x)))]
+        return any(ratio > 1.0 + np.sqrt(2.0 / count - 2.0 / len(x)) for count, ratio in ratios)
+
+    doubt = doubted(influences)
+    while doubt and len(influences) >= 16 and (length < floor or doubted(influences)):
+        influences, length = joined(influences), 2 * length
+    return influences, length
+
+
+def renewable_newton(rows, gradient, hessian, minimise, chunk, batch, burn_in=0):
+    """theta_j of every chunk, the centre, and what each batch adds to its error; the prior is one row's at theta_0 = 0.
+
+    `minimise(rows, Q, centre)` finds the minimum of the rows' loss plus (theta - centre)' Q (theta - centre) / 2.
+    """
+    dim = len(gradient(np.zeros(len(rows[0]) - 1), rows[0]))
+    prior = np.diag(np.mean([np.diag(hessian(np.zeros(dim), row)) for row in rows[:chunk]], axis=0))
+    A, score, thetas, expanded = np.zeros((dim, dim)), np.zeros(dim), [], []
+    for at in range(0, len(rows), chunk):
+        part = rows[at : at + chunk]
+        theta = minimise(part, A + prior, np.linalg.solve(A + prior, score))
+        H = np.array([hessian(theta, row) for row in part])
+        B = H @ theta - [gradient(theta, row) for row in part]
+        A, score = A + H.sum(axis=0), score + B.sum(axis=0)
+        thetas.append(theta)
+        expanded += list(zip(H, B, strict=True))
+    H, B = (np.array(values)[burn_in:] for values in zip(*expanded, strict=True))
+    centre = np.linalg.solve(H.sum(axis=0), B.sum(axis=0))
+    sums = np.add.reduceat(B - H @ centre, np.arange(0, len(B), batch))
+    return np.array(thetas), centre, np.linalg.solve(H.sum(axis=0), sums.T).T
+
+
 def higrad(rows, gradient, curvature, step, shared, burn_in=0):
     """Segments of a binary tree, one after the other; returns mu for each leaf and its SE in every coordinate.
 

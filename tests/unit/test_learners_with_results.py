@@ -15,12 +15,14 @@ from halfwidth.inference.draws import hull_rank
 from halfwidth.learners import (
     LEARNERS,
     CappedSGD,
+    ChunkedNewton,
     HiGrad,
     HullOfRuns,
     ImplicitSGD,
     LocalSGD,
     MiniBatchBootstrap,
     MultiplierBootstrap,
+    OneStep,
     ParallelRuns,
     PlugIn,
     RichardsonRomberg,
@@ -304,6 +306,11 @@ def bare_problem(**more):
     ("build", "message"),
     [
         (lambda: PlugIn(bare_problem()), "needs the rows' Hessian, and problem 'bare' has none"),
+        (lambda: OneStep(bare_problem()), "the one-step centre needs the rows' Hessian, and problem 'bare' has none"),
+        (
+            lambda: ChunkedNewton(bare_problem()),
+            "renewable Newton needs the rows' Hessian, and problem 'bare' has none",
+        ),
         (lambda: ImplicitSGD(bare_problem()), "needs the rows' Hessian"),
         (lambda: ZerothOrderSGD(bare_problem()), "needs the loss, and problem 'bare' has none"),
         (lambda: ZerothOrderSGD(WORLD, probes=4), "probes must be at most the dimension 3"),
@@ -349,7 +356,7 @@ def test_every_learner_can_be_named_in_a_study(name):
 
 def test_a_settings_burn_in_reaches_methods_with_learners_of_their_own():
     setting = Setting(burn_in=0.05, watched_rows=1_900)
-    for name in ("plug-in", "richardson-romberg"):
+    for name in ("plug-in", "richardson-romberg", "one-step", "renewable-newton"):
         learner = method(name).learn(WORLD, setting, 0).run(2_000)
         assert (learner.burn_in, learner.result().n) == (100, 1_900)
     assert method("plug-in").learn(WORLD, Setting(burn_in=0.05), 0).burn_in == 0

@@ -171,7 +171,7 @@ def test_memory_is_flat():
 def test_the_sample_thins_itself_by_a_hash_of_the_row_number():
     X, y = rows("logistic", n=200_000)
     learner = RenewableNewton(3, "logistic").consume(X, y)
-    sample = learner._sample
+    sample = learner._sums.sample
     assert isinstance(sample, RowSample)
     assert sample.count <= sample.capacity
     share = sample.count / 200_000

@@ -41,9 +41,21 @@ def batch_variance(x: Vector) -> Vector:
     return np.asarray(len(x) / (len(x) - 1.0) * np.square(x).sum(axis=0))
 
 
-def ratio_limit(batches: int, longer: int) -> float:
+def ratio_limit(batches: int, longer: int, deviations: float = _DEVIATIONS) -> float:
     """The largest S_2b / S_b that chance explains."""
-    return 1.0 + _DEVIATIONS * math.sqrt(2.0 / longer - 2.0 / batches)
+    return 1.0 + deviations * math.sqrt(2.0 / longer - 2.0 / batches)
+
+
+def too_short(influences: Vector, deviations: float = _DEVIATIONS) -> bool:
+    """Whether, in the median coordinate, batches of twice or four times the length give more by so many deviations."""
+    plain, longer = batch_variance(influences), in_pairs(influences)
+    for _ in range(2):
+        if len(longer) < 2:
+            return False
+        if np.median(batch_variance(longer) / plain) > ratio_limit(len(influences), len(longer), deviations):
+            return True
+        longer = in_pairs(longer)
+    return False
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from halfwidth.learners.auto import Auto
 from halfwidth.learners.base import Learner
 from halfwidth.learners.bootstrap import MultiplierBootstrap
+from halfwidth.learners.chunked import ChunkedNewton
 from halfwidth.learners.higrad import HiGrad
 from halfwidth.learners.implicit import ImplicitSGD
 from halfwidth.learners.local import LocalSGD
 from halfwidth.learners.minibatch import MiniBatchBootstrap
+from halfwidth.learners.onestep import OneStep
 from halfwidth.learners.parallel import HullOfRuns, ParallelRuns
 from halfwidth.learners.plugin import PlugIn
 from halfwidth.learners.regression import TrajectoryRegression
@@ -22,6 +24,7 @@ __all__ = [
     "SGD",
     "Auto",
     "CappedSGD",
+    "ChunkedNewton",
     "HiGrad",
     "HullOfRuns",
     "ImplicitSGD",
@@ -29,6 +32,7 @@ __all__ = [
     "LocalSGD",
     "MiniBatchBootstrap",
     "MultiplierBootstrap",
+    "OneStep",
     "ParallelRuns",
     "PlugIn",
     "RichardsonRomberg",

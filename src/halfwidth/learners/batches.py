@@ -2,11 +2,13 @@
 
 Every batch holds its score relative to a fixed reference, B_j = U_j + H_j (theta_j - reference), its curvature H_j
 and its rows. The residual of batch j at any centre c is then r_j = B_j - H_j (c - reference), exactly as if the batch
-were at hand. Between capacity/2 and capacity batches are kept; their length doubles as the rows come.
+were at hand. Between capacity/2 and capacity batches are kept; their length doubles as the rows come. Rows beyond
+`room` make neighbours merge; added up to there and then further, the batches do not depend on how rows are cut.
 """
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -19,17 +21,17 @@ _MOST_BATCHES = 2_048
 _FEWEST_BATCHES = 32
 
 
-def capacity_for(size: int) -> int:
+def capacity_for(size: int, most_batches: int = _MOST_BATCHES, most_numbers: int = _MOST_NUMBERS) -> int:
     """How many batches of `size` coefficients are kept: a power of two, fewer when the matrices are large."""
-    fitting = max(_MOST_NUMBERS // size**2, _FEWEST_BATCHES)
-    return int(min(_MOST_BATCHES, 2 ** (fitting.bit_length() - 1)))
+    fitting = max(most_numbers // size**2, _FEWEST_BATCHES)
+    return int(min(most_batches, 2 ** (fitting.bit_length() - 1)))
 
 
 class ScoreBatches:
     """The batches so far, and the one that is still open."""
 
-    def __init__(self, size: int, length: int) -> None:
-        self.capacity = capacity_for(size)
+    def __init__(self, size: int, length: int, capacity: int | None = None) -> None:
+        self.capacity = capacity_for(size) if capacity is None else capacity
         self.length = length
         self.count = 0
         self.scores = np.zeros((self.capacity, size))
@@ -38,6 +40,11 @@ class ScoreBatches:
         self.open_score = np.zeros(size)
         self.open_curvature = np.zeros((size, size))
         self.open_rows = 0.0
+
+    @property
+    def room(self) -> int:
+        """How many rows can be added before neighbours have to merge."""
+        return int((self.capacity - self.count) * self.length - self.open_rows)
 
     def edges(self, rows: int, starts: NDArray[np.bool_] | None) -> NDArray[np.int64]:
         """Where to cut the next rows: 0, inner cuts, rows. With `starts` a batch ends only where a group starts."""
@@ -82,7 +89,7 @@ class ScoreBatches:
         )
 
     def copy(self) -> Self:
-        return type(self).from_state(self.to_state())
+        return deepcopy(self)
 
     def _close(self) -> None:
         if self.open_rows > 0:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
 
+FEW_DEGREES_OF_FREEDOM = 15.0
 _RHO_CAP = 0.97
 
 
@@ -34,6 +35,20 @@ class LongRun:
     covariance: Matrix
     bandwidth: float
     degrees_of_freedom: float
+
+
+def long_run_flags(long_run: LongRun, batches: int, n: int) -> tuple[tuple[str, str], ...]:
+    """A warning where n rows in so many batches hold too few independent pieces."""
+    nu = long_run.degrees_of_freedom
+    if nu >= FEW_DEGREES_OF_FREEDOM and long_run.bandwidth < batches / 4.0:
+        return ()
+    return (
+        (
+            "long-dependence",
+            f"rows stay correlated over a large part of the {n:,} rows seen ({nu:.0f} degrees of freedom): the "
+            "standard errors are rough and may be too small. Feed more rows, or model trend and season",
+        ),
+    )
 
 
 def quadratic_spectral(x: Matrix) -> Matrix:

@@ -9,7 +9,8 @@ theta_j, the minimiser of its own loss plus the quadratic that stands for all ch
 
 For squared loss c is least squares, exactly. The covariance of c is A^-1 V A^-1 with V the long-run covariance of the
 batch residuals r_b = U_b + H_b (theta_b - c) (`halfwidth.learners.longrun`), over batches far shorter than the chunks
-at first, merged to flat memory later on (`halfwidth.learners.batches`). The cost is O(d^2) a row.
+at first, merged to flat memory later on (`halfwidth.learners.batches`). The cost is O(d^2) a row. On a problem's own
+stream the same is `halfwidth.learners.chunked`.
 
 A prior of one row's weight around the start tames first chunks that do not identify theta_j, like one that is
 separable; it moves theta_j, where the loss is expanded, and never enters the equation for c. What the expansion
@@ -21,8 +22,8 @@ data sets*, JRSS B 82 (2020); the batches of scores, which make the errors right
 | formula         | here                                      |
 |-----------------|-------------------------------------------|
 | theta_j         | `point`                                   |
-| A_j             | `curvature`                               |
-| sum U + H theta | `score` (relative to `reference`)         |
+| A_j             | `curvature` of `ChunkSums`                |
+| sum U + H theta | its `score`, relative to its `reference`  |
 | c_j             | `estimate()`                              |
 """
 
@@ -37,9 +38,10 @@ from numpy.typing import ArrayLike, NDArray
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.learners.batches import ScoreBatches, capacity_for
+from halfwidth.learners.chunksums import ChunkSums
 from halfwidth.learners.damped import Rows, first_fit, minimise, prior_weights, robust_scale, solve_spd
-from halfwidth.learners.renewed import Fit, pieces
-from halfwidth.learners.sample import RowSample
+from halfwidth.learners.pending import Groups, PendingRows, Piece
+from halfwidth.learners.renewed import Fit
 from halfwidth.learners.scaling import Scaling
 from halfwidth.problems.losses import Loss, make_loss
 
@@ -86,21 +88,12 @@ class RenewableNewton:
         self.size = self.dim + self.intercept
         self.chunk_rows = chunk_rows or chunk_rows_for(self.loss, self.size)
         self.n_seen = 0
-        self.grouped: bool | None = None
-        self._last_group: NDArray[Any] | None = None
-        self._pending = np.empty((0, self.dim + 3))
-        self._pending_starts = np.empty(0, dtype=np.bool_)
-        self._filled = 0
+        self._groups = Groups()
+        self._pending = PendingRows(self.dim, self.chunk_rows)
         self._scaling: Scaling | None = None
-        self._reference = np.zeros(self.size)
-        self._score = np.zeros(self.size)
-        self._curvature = np.zeros((self.size, self.size))
-        self._weight = 0.0
         self._prior = np.zeros(self.size)
         self._prior_centre = np.zeros(self.size)
-        self._moments = np.zeros(3)  # sums of squared scores, of weights, of misclassified rows
-        self._batches = ScoreBatches(self.size, max(1, 2 * self.chunk_rows // capacity_for(self.size)))
-        self._sample = RowSample(self.size) if self.loss.smooth else None
+        self._sums = ChunkSums(self.loss, self.size, max(1, 2 * self.chunk_rows // capacity_for(self.size)))
         self._lone = False  # whether the estimate rests on one chunk, solved to the end
         self._read: Fit | None = None
 
@@ -121,24 +114,21 @@ class RenewableNewton:
         offset = None if offset is None else self._column("offset", offset, len(X))
         if len(X) == 0:
             return self
-        starts = self._group_starts(group, len(X))
+        starts = self._groups.starts(group, len(X))
         self._read = None
         at = 0
         while at < len(X):
-            if self._filled == 0 and len(X) - at >= self.chunk_rows:
-                end = at + self.chunk_rows
-                piece = slice(at, end)
-                self._absorb(
-                    X[piece],
-                    y[piece],
-                    None if weight is None else weight[piece],
-                    None if offset is None else offset[piece],
-                    None if starts is None else starts[piece],
+            rows = slice(at, min(at + self.chunk_rows - self._pending.filled, len(X)))
+            self._take(
+                (
+                    X[rows],
+                    y[rows],
+                    None if weight is None else weight[rows],
+                    None if offset is None else offset[rows],
+                    None if starts is None else starts[rows],
                 )
-            else:
-                end = min(at + self.chunk_rows - self._filled, len(X))
-                self._keep(X, y, weight, offset, starts, at, end)
-            at = end
+            )
+            at = rows.stop
         self.n_seen += len(X)
         return self
 
@@ -167,79 +157,28 @@ class RenewableNewton:
             raise InputError.of(name, f"have shape ({rows},), one number for each row of X", column.shape)
         return column
 
-    def _group_starts(self, group: ArrayLike | None, rows: int) -> NDArray[np.bool_] | None:
-        if self.grouped is None:
-            self.grouped = group is not None
-        if self.grouped != (group is not None):
-            raise InputError("group must be given with every chunk or with none")
-        if group is None:
-            return None
-        ids = np.asarray(group)
-        if ids.shape != (rows,):
-            raise InputError.of("group", f"have shape ({rows},), one label for each row of X", ids.shape)
-        starts = np.empty(rows, dtype=np.bool_)
-        starts[1:] = ids[1:] != ids[:-1]
-        starts[0] = self._last_group is None or bool(ids[0] != self._last_group[0])
-        self._last_group = np.array([ids[-1]])  # text from an object column gets a plain type
-        return starts
+    def _take(self, piece: Piece) -> None:
+        """Absorb a whole chunk at once; put less aside until it fills one."""
+        pending = self._pending
+        if pending.filled == 0 and len(piece[1]) == self.chunk_rows:
+            self._absorb(piece)
+            return
+        pending.keep(piece)
+        if pending.filled == self.chunk_rows:
+            self._absorb(pending.piece(bool(self._groups.given)))
+            pending.filled = 0
 
-    def _keep(
-        self,
-        X: Vector,
-        y: Vector,
-        weight: Vector | None,
-        offset: Vector | None,
-        starts: NDArray[np.bool_] | None,
-        at: int,
-        end: int,
-    ) -> None:
-        """Put rows aside until they fill a chunk."""
-        if self._filled + end - at > len(self._pending):
-            self._make_room(self._filled + end - at)
-        to = slice(self._filled, self._filled + end - at)
-        self._pending[to, : self.dim] = X[at:end]
-        self._pending[to, -3] = y[at:end]
-        self._pending[to, -2] = 1.0 if weight is None else weight[at:end]
-        self._pending[to, -1] = 0.0 if offset is None else offset[at:end]
-        if starts is not None:
-            self._pending_starts[to] = starts[at:end]
-        self._filled = to.stop
-        if self._filled == self.chunk_rows:
-            self._absorb(*self._set_aside())
-            self._filled = 0
-
-    def _make_room(self, rows: int) -> None:
-        room = min(self.chunk_rows, max(rows, 2 * len(self._pending), CHUNK_ROWS))
-        kept, starts = self._pending[: self._filled], self._pending_starts[: self._filled]
-        self._pending = np.empty((room, self.dim + 3))
-        self._pending_starts = np.zeros(room, dtype=np.bool_)
-        self._pending[: self._filled], self._pending_starts[: self._filled] = kept, starts
-
-    def _set_aside(self) -> tuple[Vector, Vector, Vector, Vector, NDArray[np.bool_] | None]:
-        rows = self._pending[: self._filled]
-        starts = self._pending_starts[: self._filled] if self.grouped else None
-        # Copies in C order: the same bits, whether rows come from here or straight from the caller.
-        return rows[:, : self.dim].copy(), rows[:, -3].copy(), rows[:, -2].copy(), rows[:, -1].copy(), starts
-
-    def _absorb(
-        self,
-        X: Vector,
-        y: Vector,
-        weight: Vector | None,
-        offset: Vector | None,
-        starts: NDArray[np.bool_] | None,
-        *,
-        last: bool = False,
-    ) -> None:
+    def _absorb(self, piece: Piece, *, last: bool = False) -> None:
         """Expand a chunk and add it up; `last` polishes a fit that rests on this chunk alone."""
+        X, y, weight, offset, starts = piece
         first = self._scaling is None
         if self._scaling is None:
             self._scaling = Scaling.of(X, weight, self.intercept)
         rows = Rows(self._scaling.apply(X), y, weight, offset)
         point = self._first_point(rows, last) if first else self._point(rows)
         if first:
-            self._reference = point.copy()
-        self._expand(rows, point, starts)
+            self._sums.reference = point.copy()
+        self._sums.add(rows, point, starts)
 
     def _first_point(self, rows: Rows, last: bool) -> Vector:
         assert self._scaling is not None
@@ -263,12 +202,13 @@ class RenewableNewton:
     def _point(self, rows: Rows) -> Vector:
         """Where to expand the chunk: at the estimate so far if the chunk would hardly move it, at theta_j otherwise."""
         if self.loss.quadratic or self.anchor is not None:
-            return self._reference
-        centre = self._centre()
-        total = self._weight + rows.total_weight
+            return self._sums.reference
+        seen = self._sums.weight
+        total = seen + rows.total_weight
+        centre = self._sums.centre(seen * self._penalty())
         self.loss.sharpen(total, self.size)
         ridge = self._penalty()
-        past = self._curvature + np.diag(self._weight * ridge)
+        past = self._sums.curvature + np.diag(seen * ridge)
         Q = past + np.diag(rows.total_weight * ridge + self._prior)
         centre_Q = solve_spd(Q, past @ centre + self._prior * self._prior_centre)
         point = minimise(rows, self.loss, centre_Q, centre_Q, Q, _CLOSE)
@@ -277,43 +217,6 @@ class RenewableNewton:
             self.loss.scale += change * rows.total_weight / total
         return point
 
-    @property
-    def n_seen_absorbed(self) -> int:
-        batches = self._batches
-        return int(batches.rows[: batches.count].sum() + batches.open_rows)
-
-    def _expand(self, rows: Rows, point: Vector, starts: NDArray[np.bool_] | None) -> None:
-        eta = rows.eta(point)
-        raw = self.loss.score(eta, rows.y)
-        score = -rows.weighted(raw)
-        edges = self._batches.edges(len(rows.y), starts)
-        if self.loss.quadratic:
-            root = rows.Z if rows.weight is None else np.sqrt(rows.weight)[:, None] * rows.Z
-            bend = rows.total_weight
-        else:
-            weights = rows.weighted(self.loss.weight(eta, rows.y))
-            root = np.sqrt(weights)[:, None] * rows.Z
-            bend = float(weights.sum())
-        if self._sample is not None:
-            self._sample.add(rows, eta, self.n_seen_absorbed)
-        U, H = pieces(rows.Z, root, score, edges)
-        B = U + H @ (point - self._reference)
-        self._batches.add(edges, B, H, starts is not None)
-        self._score += B.sum(axis=0)
-        if self.loss.rough:
-            self._score += rows.weighted(raw - self.loss.root(eta, rows.y)) @ rows.Z
-        self._curvature += H.sum(axis=0)
-        self._weight += rows.total_weight
-        squares = (
-            score * score
-            if rows.weight is None
-            else rows.weighted((score / np.where(rows.weight > 0, rows.weight, 1.0)) ** 2)
-        )
-        self._moments += (squares.sum(), bend, self._mistakes(eta, rows))
-
-    def _mistakes(self, eta: Vector, rows: Rows) -> float:
-        return float(np.count_nonzero((eta > 0.0) != (rows.y > 0.5))) if self.loss.name == "logistic" else 1.0
-
     def _penalty(self) -> Vector:
         """The ridge on the internal scale, for a weight of one; the intercept is free."""
         assert self._scaling is not None
@@ -321,43 +224,30 @@ class RenewableNewton:
         penalty[int(self.intercept) :] = self.ridge / self._scaling.scale**2
         return penalty
 
-    def _centre(self) -> Vector:
-        penalty = self._weight * self._penalty()
-        rhs = self._score - penalty * self._reference
-        return np.asarray(self._reference + solve_spd(self._curvature + np.diag(penalty), rhs))
-
     def _fit(self) -> Fit:
-        reader = self._reader() if self._filled else self
+        reader = self._reader() if self._pending.filled else self
         assert reader._scaling is not None
-        centre, curvature = reader._centre(), reader._curvature.copy()
+        sums, penalty = reader._sums, reader._penalty()
+        centre, curvature = sums.centre(sums.weight * penalty), sums.curvature.copy()
         if reader._lone and not reader.loss.rough:
-            centre = reader._reference
-        elif reader._sample is not None:
-            centre, curvature = reader._sample.refine(
-                reader.loss, centre, curvature, reader._weight * reader._penalty()
-            )
-        squares, bend, mistakes = reader._moments.tolist()
-        if reader.loss.quadratic:  # moved from the reference to the centre
-            gap = centre - reader._reference
-            squares += float(gap @ reader._curvature @ gap - 2.0 * gap @ reader._score)
-        dispersion = max(squares, 0.0) / max(bend, 1e-300)
-        if reader._sample is not None:
-            dispersion = reader._sample.dispersion(reader.loss, centre)
+            centre = sums.reference
+        elif sums.sample is not None:
+            centre, curvature = sums.sample.refine(reader.loss, centre, curvature, sums.weight * penalty)
         correction = self.n_seen / max(self.n_seen - self.size, 1)
         return Fit(
             self.n_seen,
-            reader._weight,
+            sums.weight,
             reader._scaling,
             centre,
             curvature,
-            reader._curvature.copy(),
+            sums.curvature.copy(),
             np.sqrt(np.maximum(reader._prior, 1.0)),
-            reader._penalty(),
-            dispersion * correction,
-            mistakes,
-            reader._batches,
-            reader._reference,
-            bool(self.grouped),
+            penalty,
+            sums.dispersion(centre) * correction,
+            float(sums.moments[2]),
+            sums.batches,
+            sums.reference,
+            bool(self._groups.given),
         )
 
     def _reader(self) -> RenewableNewton:
@@ -365,8 +255,8 @@ class RenewableNewton:
         state = self.to_state()
         reader = RenewableNewton.from_state({**state, "pending": state["pending"][:0], "pending_starts": []})
         if reader._scaling is None:
-            reader._batches = ScoreBatches(self.size, _length_for(self._filled, self.size))
-        reader._absorb(*self._set_aside(), last=True)
+            reader._sums.batches = ScoreBatches(self.size, _length_for(self._pending.filled, self.size))
+        reader._absorb(self._pending.piece(bool(self._groups.given)), last=True)
         return reader
 
     def to_state(self) -> dict[str, Any]:
@@ -384,21 +274,14 @@ class RenewableNewton:
             "anchor": self.anchor,
             "chunk_rows": self.chunk_rows,
             "n_seen": self.n_seen,
-            "grouped": self.grouped,
-            "last_group": self._last_group,
-            "pending": self._pending[: self._filled].copy(),
-            "pending_starts": self._pending_starts[: self._filled].copy(),
+            "grouped": self._groups.given,
+            "last_group": self._groups.last,
+            **self._pending.to_state(),
             "column_centre": None if self._scaling is None else self._scaling.centre,
             "column_scale": None if self._scaling is None else self._scaling.scale,
-            "reference": self._reference.copy(),
-            "score": self._score.copy(),
             "prior": self._prior.copy(),
             "prior_centre": self._prior_centre.copy(),
-            "curvature": self._curvature.copy(),
-            "weight": self._weight,
-            "moments": self._moments.copy(),
-            "batches": self._batches.to_state(),
-            "sample": None if self._sample is None else self._sample.to_state(),
+            **self._sums.to_state(),
         }
 
     @classmethod
@@ -416,20 +299,14 @@ class RenewableNewton:
         )
         learner.loss.scale, learner.loss.bandwidth = float(state["scale"]), float(state["bandwidth"])
         learner.n_seen = int(state["n_seen"])
-        learner.grouped = state["grouped"]
-        learner._last_group = state["last_group"]
-        learner._filled = len(state["pending"])
-        learner._pending = np.array(state["pending"], dtype=np.float64)
-        learner._pending_starts = np.array(state["pending_starts"], dtype=np.bool_)
+        learner._groups.given, learner._groups.last = state["grouped"], state["last_group"]
+        learner._pending.restore(state)
         if state["column_centre"] is not None:
             centre, scale = (np.array(state[name], dtype=np.float64) for name in ("column_centre", "column_scale"))
             learner._scaling = Scaling(centre, scale, learner.intercept)
-        for name in ("reference", "score", "prior", "prior_centre", "curvature", "moments"):
+        for name in ("prior", "prior_centre"):
             setattr(learner, f"_{name}", np.array(state[name], dtype=np.float64))
-        learner._weight = float(state["weight"])
-        learner._batches = ScoreBatches.from_state(state["batches"])
-        if state["sample"] is not None:
-            learner._sample = RowSample.from_state(state["sample"])
+        learner._sums.restore(state)
         return learner
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from halfwidth.inference import Diagnostics, Result
 from halfwidth.inference.student import StudentLaw
+from halfwidth.learners.longrun import FEW_DEGREES_OF_FREEDOM, LongRun, long_run_flags
 from halfwidth.learners.newton import RenewableNewton
 from halfwidth.learners.renewed import Fit
 from halfwidth.models.results import Basis
@@ -19,7 +20,6 @@ from halfwidth.problems.losses import Loss
 Vector = NDArray[np.float64]
 
 METHOD = "score-batches"
-FEW_DEGREES_OF_FREEDOM = 15.0
 
 
 class NewtonEngine:
@@ -76,7 +76,7 @@ class NewtonEngine:
             scale=self.loss.scale if self.loss.uses_scale else None,
         )
         nu = long_run.degrees_of_freedom
-        diagnostics = Diagnostics(nu, flags=_flags(fit, nu, long_run.bandwidth, batches))
+        diagnostics = Diagnostics(nu, flags=_flags(fit, long_run, int(batches)))
         result = Result(fit.params, covariance * fit.n, fit.n, StudentLaw(nu), METHOD, diagnostics, names)
         return result, basis
 
@@ -92,7 +92,8 @@ class NewtonEngine:
         return cls(RenewableNewton.from_state(state["learner"]), (low, high))
 
 
-def _flags(fit: Fit, nu: float, bandwidth: float, batches: int) -> tuple[Flag, ...]:
+def _flags(fit: Fit, long_run: LongRun, batches: int) -> tuple[Flag, ...]:
+    nu = long_run.degrees_of_freedom
     if fit.grouped and nu < FEW_DEGREES_OF_FREEDOM:
         return (
             (
@@ -101,12 +102,4 @@ def _flags(fit: Fit, nu: float, bandwidth: float, batches: int) -> tuple[Flag, .
                 "are rough. Feed more groups",
             ),
         )
-    if nu < FEW_DEGREES_OF_FREEDOM or bandwidth >= batches / 4.0:
-        return (
-            (
-                "long-dependence",
-                f"rows stay correlated over a large part of the {fit.n:,} rows seen ({nu:.0f} degrees of freedom): the "
-                "standard errors are rough and may be too small. Feed more rows, or model trend and season",
-            ),
-        )
-    return ()
+    return long_run_flags(long_run, batches, fit.n)

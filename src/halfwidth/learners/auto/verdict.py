@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from halfwidth.inference.batches import BatchesResult, batch_variance, in_pairs, ratio_limit
+from halfwidth.inference.batches import BatchesResult, too_short
 from halfwidth.learners.auto.response import LARGEST_GAIN, Response
 
 Flag = tuple[str, str]
@@ -76,7 +76,7 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
     if K < FEW_BATCHES or facts.n_seen < 2 * facts.burn_in:
         text = f"only {K} batches after {facts.n_seen:,} rows; feed more than {3 * facts.burn_in:,} rows"
         found.append(("few-batches", text))
-    if _short(result):
+    if too_short(result.influences):
         text = (
             f"batches of {facts.batch_rows:,} rows are still correlated, the interval is likely too short; feed more "
             "rows, and batches grow with them"
@@ -97,18 +97,6 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
         found.append(("not-settled", text))
     found += _response_flags(facts.response)
     return tuple(found)
-
-
-def _short(result: BatchesResult) -> bool:
-    x = result.influences
-    plain, longer = batch_variance(x), in_pairs(x)
-    for _ in range(2):
-        if len(longer) < 2:
-            return False
-        if np.median(batch_variance(longer) / plain) > ratio_limit(len(x), len(longer)):
-            return True
-        longer = in_pairs(longer)
-    return False
 
 
 def _response_flags(response: Response) -> list[Flag]:

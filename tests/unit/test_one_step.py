@@ -1,0 +1,126 @@
+"""The one-step centre: its slow twin, least squares, and the batch length that it chooses."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import learner_twins
+import twins
+from halfwidth import PowerStep
+from halfwidth.errors import NotIdentified
+from halfwidth.inference.batches import batch_variance
+from halfwidth.learners import CappedSGD, OneStep
+from halfwidth.learners.onestep import FEWEST_BATCHES, long_enough
+from halfwidth.problems import problem
+from halfwidth.problems.logistic import logistic_gradient
+
+DIM = 3
+STEP = PowerStep(0.5, 0.6)
+LINEAR = problem("iid-linear", dim=DIM)
+# Through plain Python functions, which costs no compile; the laws hold the compiled ones to the same numbers.
+LOGISTIC = replace(problem("ar-logistic", dim=DIM), gradient=lambda *arguments: logistic_gradient(*arguments))
+
+
+def linear_rows(n):
+    rows = np.random.default_rng(0).standard_normal((n, DIM + 1))
+    rows[:, DIM] += rows[:, :DIM] @ [0.0, 0.5, 1.0]
+    return rows
+
+
+def logistic_rows(n):
+    rows, uniform = linear_rows(n), np.random.default_rng(1).random(n)
+    rows[:, DIM] = uniform < 1.0 / (1.0 + np.exp(-rows[:, :DIM] @ [0.0, 0.5, 1.0]))
+    return rows
+
+
+def gradient(theta, row):
+    return twins.logistic_gradient(theta, row, 0.0)
+
+
+def hessian(theta, row):
+    p = 1.0 / (1.0 + np.exp(-row[:-1] @ theta))
+    return p * (1.0 - p) * np.outer(row[:-1], row[:-1])
+
+
+def running_means(world, rows, burn_in=0):
+    """theta_bar_{k-1} for each row after the burn-in, whose own mean stands before the first iterate."""
+    learner = CappedSGD(world, step=STEP)
+    path = np.array([learner.consume(row[None]).theta for row in rows])
+    means = [part.cumsum(axis=0) / np.arange(1, len(part) + 1)[:, None] for part in (path[:burn_in], path[burn_in:])]
+    return np.vstack([means[0][-1:] if burn_in else np.zeros((1, DIM)), means[1][:-1]])
+
+
+@pytest.mark.parametrize(
+    ("n", "burn_in", "shortest", "batches", "length"),
+    [(2_013, 0, 50, 10, 200), (2_090, 77, 50, 40, 50), (2_045, 0, 50, 41, 50), (13_040, 0, 100, 130, 100)],
+)
+def test_one_step_is_its_definition(n, burn_in, shortest, batches, length):
+    """The last batch joins its neighbour, stands alone when more than half full, and neighbours merge at 256."""
+    rows = logistic_rows(n)
+    points = running_means(LOGISTIC, rows, burn_in)
+    centre, influences, A = learner_twins.one_step(points, rows[burn_in:], gradient, hessian, shortest)
+    floor = 5.0 / (0.5 * n**-0.6 * np.linalg.eigvalsh(A / (n - burn_in))[0])
+    influences, found = learner_twins.one_step_choice(influences, shortest, floor)
+    assert (len(influences), found) == (batches, length)
+    result = OneStep(LOGISTIC, step=STEP, burn_in=burn_in).consume(rows).result()
+    np.testing.assert_allclose(result.params, centre, rtol=1e-9)
+    np.testing.assert_allclose(result.influences, influences, rtol=1e-7, atol=1e-12)
+    expected = (n - burn_in) * batches / (batches - 1) * influences.T @ influences
+    np.testing.assert_allclose(result.covariance, expected, rtol=1e-7, atol=1e-10)
+    assert result.law.degrees_of_freedom == batches - 1
+    assert result.diagnostics.notes[0].startswith(f"batches: {batches} of {length} rows")
+    assert result.n == n - burn_in
+
+
+def test_the_linear_centre_is_least_squares():
+    rows = linear_rows(3_000)
+    result = OneStep(LINEAR, step=STEP).consume(rows).result()
+    np.testing.assert_allclose(result.params, np.linalg.lstsq(rows[:, :DIM], rows[:, DIM])[0], rtol=1e-10)
+
+
+def test_a_far_start_loses_no_digits():
+    rows = linear_rows(3_000)
+    rows[:, DIM] += rows[:, :DIM] @ np.full(DIM, 1e8)
+    result = OneStep(LINEAR, step=STEP, theta_0=np.full(DIM, 1e8)).consume(rows).result()
+    assert np.abs(result.params - np.linalg.lstsq(rows[:, :DIM], rows[:, DIM])[0]).max() < 1e-6
+    near = OneStep(LINEAR, step=STEP).consume(linear_rows(3_000)).result()
+    np.testing.assert_allclose(result.covariance, near.covariance, rtol=1e-4, atol=1e-6)
+
+
+def test_white_influences_keep_their_batches():
+    x = np.random.default_rng(0).standard_normal((200, 5))
+    chosen, length = long_enough(x, 50, 1_000.0)
+    assert chosen is x
+    assert length == 50
+
+
+@pytest.mark.parametrize(("floor", "batches", "length"), [(300.0, 25, 400), (1e9, 12, 800)])
+def test_correlated_influences_get_longer_batches_down_to_a_limit(floor, batches, length):
+    """Moving sums over four batches: twice the length gives far more, eight times is enough by itself."""
+    white = np.random.default_rng(1).standard_normal((203, 5))
+    x = white[3:] + white[2:-1] + white[1:-2] + white[:-3]
+    chosen, rows = long_enough(x, 50, floor)
+    assert (len(chosen), rows) == (batches, length)
+    assert batches >= FEWEST_BATCHES
+    np.testing.assert_allclose(chosen.sum(axis=0), x.sum(axis=0), rtol=1e-9)
+    assert (batch_variance(chosen) > 2.0 * batch_variance(x)).all()
+
+
+def test_data_that_answer_get_batches_of_five_correlation_times():
+    """tau = 30,000^0.505 / 0.5 = 365 rows: five of them need batches of 200 rows doubled four times."""
+    result = OneStep(problem("performative-mean"), step=PowerStep(0.5, 0.505), seed=1).run(30_000).result()
+    assert result.law.degrees_of_freedom == 8
+    (note,) = result.diagnostics.notes
+    assert note == "batches: 9 of 3,200 rows; those of 200 rows were still correlated, and steps forget over 365"
+
+
+def test_batches_that_cannot_be_long_enough_are_said_to_be_short():
+    result = OneStep(problem("swap-game", rho=0.9), step=PowerStep(0.3, 0.505), seed=1).run(9_000).result()
+    assert result.status == "short-batches"
+    assert "feed more rows, or take larger steps" in result.summary()
+
+
+def test_a_direction_without_curvature_is_named():
+    with pytest.raises(NotIdentified, match="singular"):
+        OneStep(LINEAR).consume(linear_rows(500) * np.array([1.0, 0.0, 1.0, 1.0])).result()
