@@ -22,9 +22,13 @@ def add_symmetric(left: NDArray[np.float64], right: NDArray[np.float64], total: 
 
 
 def mirrored(total: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The full symmetric matrices of which the upper triangles are given, row-major."""
-    upper = np.triu(total)
-    return np.ascontiguousarray(upper + np.swapaxes(np.triu(total, 1), -1, -2))
+    """The full symmetric matrices of which the upper triangles are given."""
+    return np.where(_upper(total.shape[-1]), total, np.swapaxes(total, -1, -2))
+
+
+@lru_cache(maxsize=8)
+def _upper(size: int) -> NDArray[np.bool_]:
+    return np.tri(size, dtype=np.bool_).T
 
 
 @lru_cache(maxsize=1)

@@ -125,7 +125,7 @@ def test_importing_the_package_and_the_command_line_loads_nothing_heavy(heavy):
 def test_kernels_of_built_in_problems_come_from_the_disk_the_second_time():
     code = (
         "import halfwidth as hw; l = hw.SGD(hw.problem('iid-linear', dim=2)); l.run(10);"
-        "print(sum(l._draw._compiled.stats.cache_hits.values()))"
+        "print(sum(l._drawing._compiled.stats.cache_hits.values()))"
     )
     outputs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True) for _ in range(2)]
     assert outputs[1].stdout.strip() == "1"

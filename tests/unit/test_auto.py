@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 import auto_twin
-from halfwidth import Auto, FixedBatchMeans, Problem
+from halfwidth import Auto, FixedBatchMeans, OverlappingBatchMeans, Problem
 from halfwidth.errors import Diverged, InputError, NotEnoughData, NotIdentified
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.batches import BatchesResult, in_pairs
@@ -332,3 +332,30 @@ def test_the_methods_choose_their_own_steps():
         one, other = (method(name).learn(LINEAR, setting, 7).run(5_000).result() for setting in settings)
         np.testing.assert_array_equal(one.params, other.params)
         assert one.method == name
+
+
+@pytest.mark.parametrize("gradient_only", [False, True])
+@pytest.mark.parametrize("at", [0, 100, 600, 640, 2111, 3071])
+def test_the_rows_before_a_bad_row_are_learned(gradient_only, at):
+    world = problem("ar-linear", dim=3)
+    rows = np.random.default_rng(0).standard_normal((4000, 4))
+    spoilt = rows.copy()
+    spoilt[at, 2] = np.inf
+    learner = Auto(world, gradient_only=gradient_only)
+    with pytest.raises(InputError, match=f"row {at} has inf in column 2. The rows before it were learned"):
+        learner.consume(spoilt)
+    assert learner.n_seen == at
+    clean = Auto(world, gradient_only=gradient_only).consume(rows)
+    resumed = learner.consume(rows[at:])
+    np.testing.assert_array_equal(resumed.theta, clean.theta)
+    np.testing.assert_allclose(resumed.theta_bar, clean.theta_bar, rtol=1e-12)
+    np.testing.assert_array_equal(resumed.result().covariance, clean.result().covariance)
+
+
+def test_the_average_is_the_same_whether_anybody_watches():
+    alone = Auto(problem("seed-linear", dim=3), seed=1).run(5000)
+    watcher = OverlappingBatchMeans(3)
+    watched = Auto(problem("seed-linear", dim=3), seed=1, watchers=[watcher]).run(5000)
+    np.testing.assert_array_equal(alone.theta, watched.theta)
+    np.testing.assert_allclose(alone.theta_bar, watched.theta_bar, rtol=1e-12)
+    np.testing.assert_allclose(watcher.estimate(), watched.theta_bar, rtol=1e-12)

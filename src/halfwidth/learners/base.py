@@ -166,10 +166,13 @@ class Learner(ABC):
         if burning > 0:
             self._forget()
         elif len(thetas):
-            self._total += np.ones(len(thetas)) @ thetas - len(thetas) * self._theta_0
+            self._add_to_total(thetas)
             for watcher in self.watchers:
                 watcher.take(thetas)
         return len(thetas)
+
+    def _add_to_total(self, thetas: Vector) -> None:
+        self._total += np.ones(len(thetas)) @ thetas - len(thetas) * self._theta_0
 
     def _warm(self, draw: bool, rows: Vector) -> None:
         """Collect rows until the buffer is full, then begin."""

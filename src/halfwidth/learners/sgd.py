@@ -25,16 +25,16 @@ from halfwidth.watchers import Watcher
 
 @jitable
 def any_row(row):  # type: ignore[no-untyped-def]
-    """Rows that were drawn are taken as they are."""
+    """Rows that are drawn are taken as they are."""
     return True
 
 
 @jitable
 def finite_row(row):  # type: ignore[no-untyped-def]
-    total = 0.0
+    odd = 0.0
     for j in range(row.shape[0]):
-        total += 0.0 * row[j]
-    return total == 0.0
+        odd += 0.0 * row[j]
+    return odd == 0.0
 
 
 def descend(sample: Function, usable: Function, gradient: Function, curvature: Function, fingerprint: str) -> Function:

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.learners.auto.start import inverse
+from halfwidth.products import mirrored
 
 Vector = NDArray[np.float64]
 
@@ -52,6 +53,11 @@ class Equation:
         return centre, np.asarray((self.B - self.A @ centre) @ inverted.T)
 
 
+def lower_mirrored(A: Vector) -> Vector:
+    """The full symmetric matrices of which the lower triangles are given."""
+    return mirrored(np.swapaxes(A, -1, -2))
+
+
 class Batches:
     """The sums; the batch that is being filled is the one at `open`."""
 
@@ -60,12 +66,13 @@ class Batches:
         self.A = np.zeros((MOST, dim, dim))
         self.b, self.L, self.T = (np.zeros((MOST, dim)) for _ in range(3))
         self.n, self.moved = np.zeros(MOST), np.zeros(MOST)
+        self._closed = np.zeros((dim, dim))  # the sum of A over all batches but the open one
         self.clear()
 
     def clear(self) -> None:
         self.open = 0
         self.length = FIRST_CHUNKS * self._chunk_rows
-        for sums in self.arrays():
+        for sums in (*self.arrays(), self._closed):
             sums[:] = 0.0
 
     @property
@@ -78,12 +85,17 @@ class Batches:
         return int((MOST - self.open) * self.length - self.n[self.open]) // self._chunk_rows
 
     def arrays(self) -> tuple[Vector, ...]:
-        """A, b, L, T, n and moved, for the loop to add to."""
+        """A, b, L, T, n and moved, for the loop to add to; of A the lower triangle."""
         return self.A, self.b, self.L, self.T, self.n, self.moved
+
+    def curvature(self) -> Vector:
+        """The sum of all A_j."""
+        return lower_mirrored(self._closed + self.A[self.open])
 
     def note(self) -> None:
         """The loop added chunks."""
         while self.open < MOST and self.n[self.open] >= self.length:
+            self._closed += self.A[self.open]
             self.open += 1
         if self.open == MOST:
             self._merge()
@@ -93,13 +105,10 @@ class Batches:
         self.b += self.moved[:, None] * D
         self.moved[:] = 0.0
 
-    def totals(self, J: Vector, Q: Vector, hessian: Vector | None) -> tuple[Vector, Vector]:
-        """sum A'_j and sum B'_j, while no move is being weighed."""
-        n, A = self.n.sum(), self.A[: self.open + 1].sum(axis=0)
-        B = self.b.sum(axis=0) + J @ self.T.sum(axis=0) - n * Q
-        if hessian is not None:
-            A, B = n * hessian, B + hessian @ self.L.sum(axis=0)
-        return A + n * J, B
+    def right_side(self, J: Vector, Q: Vector, hessian: Vector | None) -> Vector:
+        """sum B'_j, while no move is being weighed; `hessian` as for `equation`."""
+        B = self.b.sum(axis=0) + J @ self.T.sum(axis=0) - self.n.sum() * Q
+        return np.asarray(B if hessian is None else B + hessian @ self.L.sum(axis=0))
 
     def equation(self, J: Vector, Q: Vector, D: Vector, hessian: Vector | None) -> Equation:
         """A' and B' of every batch; Q includes D, the last move's share, which is given back to the rows since then.
@@ -109,7 +118,7 @@ class Batches:
         """
         rows = self.n[:, None]
         B = self.b + self.T @ J.T - rows * Q + self.moved[:, None] * D
-        A = self.A + rows[:, :, None] * J
+        A = lower_mirrored(self.A) + rows[:, :, None] * J
         if hessian is not None:
             A, B = A + rows[:, :, None] * hessian, B + self.L @ hessian.T
         K = self.open

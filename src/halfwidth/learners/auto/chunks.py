@@ -5,9 +5,9 @@ at the linearisation point `point`, it adds, relative to a fixed `origin`,
 
     A += H,   b += H (point - origin) - g + m Q,   L += m (point - origin),   T += m (theta - origin)
 
-to the open batch `at`, and opens the next one when this one has `length` rows. It notes g and theta - point for the
-regression of the response. Without a Hessian A stays zero and b lacks H (point - origin); the mean Hessian is then
-collected column by column, from the spacings in `plan`.
+to the open batch `at`, and opens the next one when this one has `length` rows; of A only the lower triangle. It notes g
+and theta - point for the regression of the response. Without a Hessian A stays zero and b lacks H (point - origin); the
+mean Hessian is then collected column by column, from the spacings in `plan`.
 
 While the last move of the linearisation point is being weighed (`moved`), D collects what is not linear in it,
 
@@ -18,7 +18,9 @@ Then theta moves, theta -= eta p with p = P g(theta), and never past the chunk's
     eta = min(eta_k, g(theta)'p / p'(H(theta) + m J) p), and 0 if g(theta)'p <= 0.
 
 Row c of `plan` belongs to chunk c: its step eta_k, then d signed spacings, 0 where no difference is made. The loop ends
-after as many chunks as there are rows in `plan`; rows that do not fill a chunk wait in `chunk`.
+after as many chunks as there are rows in `plan`, or before a row that is not usable; rows that do not fill a chunk wait
+in `chunk`, where the plan's last chunk is left otherwise. `total` is the sum of theta - theta_0 over the rows, and
+`thetas`, unless it is empty, takes the iterates themselves.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from __future__ import annotations
 import numpy as np
 
 from halfwidth.compiled import Function, jitable
+from halfwidth.products import add_symmetric
 
 _PROBE = 0.5
 _FRACTION = 0.1
@@ -42,29 +45,47 @@ def held_step(step, slope, bend):  # type: ignore[no-untyped-def]
 
 
 @jitable
-def spread(H, shift, offset, A, total, product):  # type: ignore[no-untyped-def]
-    """Complete H by its multiple of I, add it to A and to the total, and give H offset, all in one pass over H."""
-    for i in range(H.shape[0]):
-        H[i, i] += shift
-        along = 0.0
-        for j in range(H.shape[0]):
-            A[i, j] += H[i, j]
-            total[i, j] += H[i, j]
-            along += H[i, j] * offset[j]
-        product[i] = along
+def add_to(total, part):  # type: ignore[no-untyped-def]
+    for j in range(part.shape[0]):
+        total[j] += part[j]
 
 
-def with_hessian(sample: Function, gradient: Function, hessian: Function, fingerprint: str) -> Function:
+@jitable
+def deploy(theta, rows, theta_0, total, thetas, first):  # type: ignore[no-untyped-def]
+    """Theta is deployed for so many rows, from the given one on."""
+    for j in range(theta.shape[0]):
+        total[j] += rows * (theta[j] - theta_0[j])
+    if thetas.shape[0]:
+        for i in range(first, first + rows):
+            for j in range(theta.shape[0]):
+                thetas[i, j] = theta[j]
+
+
+@jitable
+def along_curvature(directions, weights, shift, step, scratch, product):  # type: ignore[no-untyped-def]
+    """product = (sum_i w_i u_i u_i' + shift I) step."""
+    np.dot(directions, step, scratch)
+    for i in range(weights.shape[0]):
+        scratch[i] *= weights[i]
+    np.dot(directions.T, scratch, product)
+    for j in range(step.shape[0]):
+        product[j] += shift * step[j]
+
+
+def with_hessian(
+    sample: Function, usable: Function, gradient: Function, hessian: Function, fingerprint: str
+) -> Function:
     """The loop for problems with a Hessian."""
 
     def curved_chunks(  # type: ignore[no-untyped-def]
-        draw,
         rng,
         theta,
         state,
         params,
         rows,
         thetas,
+        theta_0,
+        total,
         plan,
         chunk,
         filled,
@@ -79,85 +100,111 @@ def with_hessian(sample: Function, gradient: Function, hessian: Function, finger
         fingerprint  # noqa: B018  (part of the disk cache's key)
         point, previous, origin, P, J, Q = frozen
         A, b, L, T, n, moved_rows = batches
-        hessian_sum, hessian_rows, D = totals
+        _, _, D = totals
         noted_g, noted_offset = notes
         m, dim = chunk.shape[0], theta.shape[0]
         deployed_g, g, previous_g = np.empty(dim), np.empty(dim), np.empty(dim)
-        grad, direction, product, H = np.empty(dim), np.empty(dim), np.empty(dim), np.empty((dim, dim))
+        grad, direction, product, p = np.empty(dim), np.empty(dim), np.empty(dim), np.empty(dim)
         directions, weighted = np.empty((m, dim)), np.empty((m, dim))
+        weights, scratch, odd = np.empty(m), np.empty(m), np.empty(rows.shape[1])
         used, done, held = 0, 0, 0
+        block = chunk
         while used < rows.shape[0] and done < plan.shape[0]:
-            row = rows[used]
-            if draw:
-                sample(rng, theta, state, params, row)
-            for j in range(row.shape[0]):
-                chunk[filled, j] = row[j]
-            filled += 1
-            if filled == m:
-                deployed_g[:] = 0.0
-                g[:] = 0.0
-                previous_g[:] = 0.0
-                shift = 0.0
-                for i in range(m):
-                    gradient(theta, chunk[i], params, grad)
-                    for j in range(dim):
-                        deployed_g[j] += grad[j]
-                    gradient(point, chunk[i], params, grad)
-                    for j in range(dim):
-                        g[j] += grad[j]
-                    if moved:
-                        gradient(previous, chunk[i], params, grad)
-                        for j in range(dim):
-                            previous_g[j] += grad[j]
-                    w, c = hessian(point, chunk[i], params, directions[i])
-                    shift += c
-                    for j in range(dim):
-                        weighted[i, j] = w * directions[i, j]
-                np.dot(directions.T, weighted, H)
-                spread(H, shift, point - origin, A[at], hessian_sum, product)
-                hessian_rows += m
-                b[at] += product - g + m * Q
-                L[at] += m * (point - origin)
-                T[at] += m * (theta - origin)
-                if moved:
-                    D += previous_g - g - np.dot(H, previous - point)
-                n[at] += m
-                moved_rows[at] += m * moved
-                at += n[at] >= length
-                noted_g[done] = g
-                noted_offset[done] = theta - point
-                p = np.dot(P, deployed_g)
-                bend, length2 = m * np.dot(p, np.dot(J, p)), np.dot(p, p)
-                for i in range(m):
-                    w, c = hessian(theta, chunk[i], params, direction)
-                    along = 0.0
-                    for j in range(dim):
-                        along += direction[j] * p[j]
-                    bend += w * along * along + c * length2
-                step = held_step(plan[done, 0], np.dot(deployed_g, p), bend)
-                held += step < plan[done, 0]
-                theta -= step * p
+            end = min(used + m - filled, rows.shape[0])
+            for i in range(used, end):
+                sample(rng, theta, state, params, rows[i])
+            whole = filled == 0 and end - used == m
+            if whole:
+                block = rows[used:end]
+            else:
+                for i in range(used, end):
+                    if not usable(rows[i]):
+                        end = i
+                        break
+                chunk[filled : filled + end - used] = rows[used:end]
+                filled += end - used
+                if filled < m:
+                    deploy(theta, end - used, theta_0, total, thetas, used)
+                    used = end
+                    break
+                block = chunk
                 filled = 0
-                done += 1
+            deployed_g[:] = 0.0
+            g[:] = 0.0
+            shift = 0.0
+            odd[:] = 0.0
+            for i in range(m):
+                for j in range(odd.shape[0]):
+                    odd[j] += 0.0 * block[i, j]
+                gradient(theta, block[i], params, grad)
+                add_to(deployed_g, grad)
+                gradient(point, block[i], params, grad)
+                add_to(g, grad)
+                weights[i], c = hessian(point, block[i], params, directions[i])
+                shift += c
+                for j in range(dim):
+                    weighted[i, j] = weights[i] * directions[i, j]
+            if not usable(odd):
+                while usable(block[filled]):
+                    chunk[filled] = block[filled]
+                    filled += 1
+                deploy(theta, filled, theta_0, total, thetas, used)
+                used += filled
+                break
+            deploy(theta, end - used - 1, theta_0, total, thetas, used)
+            add_symmetric(directions, weighted, A[at].T)
             for j in range(dim):
-                thetas[used, j] = theta[j]
-            used += 1
+                A[at, j, j] += shift
+            along_curvature(directions, weights, shift, point - origin, scratch, product)
+            for j in range(dim):
+                b[at, j] += product[j] - g[j] + m * Q[j]
+                L[at, j] += m * (point[j] - origin[j])
+                T[at, j] += m * (theta[j] - origin[j])
+                noted_g[done, j] = g[j]
+                noted_offset[done, j] = theta[j] - point[j]
+            if moved:
+                previous_g[:] = 0.0
+                for i in range(m):
+                    gradient(previous, block[i], params, grad)
+                    add_to(previous_g, grad)
+                along_curvature(directions, weights, shift, previous - point, scratch, product)
+                D += previous_g - g - product
+            n[at] += m
+            moved_rows[at] += m * moved
+            at += n[at] >= length
+            np.dot(P, deployed_g, p)
+            bend, length2 = m * np.dot(p, np.dot(J, p)), np.dot(p, p)
+            for i in range(m):
+                w, c = hessian(theta, block[i], params, direction)
+                along = 0.0
+                for j in range(dim):
+                    along += direction[j] * p[j]
+                bend += w * along * along + c * length2
+            step = held_step(plan[done, 0], np.dot(deployed_g, p), bend)
+            held += step < plan[done, 0]
+            theta -= step * p
+            deploy(theta, 1, theta_0, total, thetas, end - 1)
+            used = end
+            done += 1
+            if whole and done == plan.shape[0]:
+                chunk[:] = block
         return used, filled, done, held
 
     return curved_chunks
 
 
-def with_differences(sample: Function, gradient: Function, fingerprint: str) -> Function:
+def with_differences(sample: Function, usable: Function, gradient: Function, fingerprint: str) -> Function:
     """The loop for problems with a gradient only."""
 
     def differenced_chunks(  # type: ignore[no-untyped-def]
-        draw,
         rng,
         theta,
         state,
         params,
         rows,
         thetas,
+        theta_0,
+        total,
         plan,
         chunk,
         filled,
@@ -179,66 +226,69 @@ def with_differences(sample: Function, gradient: Function, fingerprint: str) -> 
         grad, probed, probed_g = np.empty(dim), np.empty(dim), np.empty(dim)
         used, done, held = 0, 0, 0
         while used < rows.shape[0] and done < plan.shape[0]:
-            row = rows[used]
-            if draw:
-                sample(rng, theta, state, params, row)
-            for j in range(row.shape[0]):
-                chunk[filled, j] = row[j]
-            filled += 1
-            if filled == m:
-                points[0] = theta
-                points[1] = point
-                count = 2
-                for j in range(dim):
-                    if plan[done, 1 + j] != 0.0:
-                        points[count] = point
-                        points[count, j] += plan[done, 1 + j]
-                        count += 1
-                if moved:
-                    points[count] = previous
-                    points[count + 1] = point + _FRACTION * (previous - point)
-                    count += 2
-                sums[:] = 0.0
-                for i in range(m):
-                    for q in range(count):
-                        gradient(points[q], chunk[i], params, grad)
-                        for j in range(dim):
-                            sums[q, j] += grad[j]
-                g = sums[1]
-                if moved:
-                    bent = sums[count - 2] - g - (sums[count - 1] - g) / _FRACTION
-                    D += bent / (1.0 - _FRACTION)
-                q = 2
-                for j in range(dim):
-                    if plan[done, 1 + j] != 0.0:
-                        hessian_sum[:, j] += (sums[q] - g) / plan[done, 1 + j]
-                        hessian_rows[j] += m
-                        q += 1
-                b[at] += m * Q - g
-                L[at] += m * (point - origin)
-                T[at] += m * (theta - origin)
-                n[at] += m
-                moved_rows[at] += m * moved
-                at += n[at] >= length
-                noted_g[done] = g
-                noted_offset[done] = theta - point
-                p = np.dot(P, sums[0])
-                step = plan[done, 0]
-                probed[:] = theta - _PROBE * step * p
-                probed_g[:] = 0.0
-                for i in range(m):
-                    gradient(probed, chunk[i], params, grad)
-                    for j in range(dim):
-                        probed_g[j] += grad[j]
-                bend = np.dot(p, sums[0] - probed_g) / (_PROBE * step) + m * np.dot(p, np.dot(J, p))
-                step = held_step(step, np.dot(sums[0], p), bend)
-                held += step < plan[done, 0]
-                theta -= step * p
-                filled = 0
-                done += 1
+            end = min(used + m - filled, rows.shape[0])
+            for i in range(used, end):
+                sample(rng, theta, state, params, rows[i])
+                if not usable(rows[i]):
+                    end = i
+                    break
+            chunk[filled : filled + end - used] = rows[used:end]
+            filled += end - used
+            if filled < m:
+                deploy(theta, end - used, theta_0, total, thetas, used)
+                used = end
+                break
+            filled = 0
+            deploy(theta, end - used - 1, theta_0, total, thetas, used)
+            points[0] = theta
+            points[1] = point
+            count = 2
             for j in range(dim):
-                thetas[used, j] = theta[j]
-            used += 1
+                if plan[done, 1 + j] != 0.0:
+                    points[count] = point
+                    points[count, j] += plan[done, 1 + j]
+                    count += 1
+            if moved:
+                points[count] = previous
+                points[count + 1] = point + _FRACTION * (previous - point)
+                count += 2
+            sums[:] = 0.0
+            for i in range(m):
+                for q in range(count):
+                    gradient(points[q], chunk[i], params, grad)
+                    add_to(sums[q], grad)
+            g = sums[1]
+            if moved:
+                bent = sums[count - 2] - g - (sums[count - 1] - g) / _FRACTION
+                D += bent / (1.0 - _FRACTION)
+            q = 2
+            for j in range(dim):
+                if plan[done, 1 + j] != 0.0:
+                    hessian_sum[:, j] += (sums[q] - g) / plan[done, 1 + j]
+                    hessian_rows[j] += m
+                    q += 1
+            b[at] += m * Q - g
+            L[at] += m * (point - origin)
+            T[at] += m * (theta - origin)
+            n[at] += m
+            moved_rows[at] += m * moved
+            at += n[at] >= length
+            noted_g[done] = g
+            noted_offset[done] = theta - point
+            p = np.dot(P, sums[0])
+            step = plan[done, 0]
+            probed[:] = theta - _PROBE * step * p
+            probed_g[:] = 0.0
+            for i in range(m):
+                gradient(probed, chunk[i], params, grad)
+                add_to(probed_g, grad)
+            bend = np.dot(p, sums[0] - probed_g) / (_PROBE * step) + m * np.dot(p, np.dot(J, p))
+            step = held_step(step, np.dot(sums[0], p), bend)
+            held += step < plan[done, 0]
+            theta -= step * p
+            deploy(theta, 1, theta_0, total, thetas, end - 1)
+            used = end
+            done += 1
         return used, filled, done, held
 
     return differenced_chunks

@@ -30,7 +30,7 @@ Equations: `halfwidth.learners.auto.batches`; page: docs/auto.md. The centre is 
 | text                     | here                                      |
 |--------------------------|-------------------------------------------|
 | point, point_0, previous | `_point`, `_origin`, `_previous`          |
-| H, J, P                  | `_mean_hessian()`, `_J`, `_P`             |
+| H, J, P                  | `_mean_hessian`, `_J`, `_P`               |
 | Q, D                     | `_Q`, `_D`                                |
 | n_0                      | `_prior_rows`                             |
 """
@@ -54,9 +54,10 @@ from halfwidth.learners.auto.batches import FIRST_CHUNKS, Batches
 from halfwidth.learners.auto.chunks import with_differences, with_hessian
 from halfwidth.learners.auto.field import DifferencedField, Field, StaticField
 from halfwidth.learners.auto.response import Response, ResponseNotes, regress
-from halfwidth.learners.auto.start import inverse, warm_newton
-from halfwidth.learners.base import Seed, Vector
+from halfwidth.learners.auto.start import inverse, solution, warm_newton
+from halfwidth.learners.base import Seed, Vector, finite_rows
 from halfwidth.learners.own import OwnResult
+from halfwidth.learners.sgd import any_row, finite_row
 from halfwidth.learners.warm import collect_rows, no_rows
 from halfwidth.problems import Problem
 from halfwidth.schedules import PowerStep
@@ -70,7 +71,7 @@ _RESTART_UNTIL = 64
 _SPACING = 0.05
 _FEWEST_BATCHES = 4
 _BIG_DIM = 24
-_PIECE_NUMBERS = 131_072
+_PIECE_NUMBERS = 262_144
 
 
 def _diverged(row: int, rows: int) -> Diverged:
@@ -84,6 +85,7 @@ class Auto(OwnResult):
     """Learns, and says how sure it is; `gradient_only` does without the problem's Hessian."""
 
     name = "auto"
+    checks_rows = True
 
     def __init__(
         self,
@@ -97,13 +99,14 @@ class Auto(OwnResult):
         super().__init__(problem, step=_STEP, watchers=watchers, seed=seed, theta_0=theta_0)
         if gradient_only:
             self.name = "auto-gradient"
-        dim, sample = problem.dim, problem.sample or no_rows
+        dim = problem.dim
         self.differences = gradient_only or problem.hessian is None
         self._field: Field = DifferencedField(problem) if self.differences else StaticField(problem)
-        if self.differences:
-            self._kernel = specialise(with_differences, sample, problem.gradient)
-        else:
-            self._kernel = specialise(with_hessian, sample, problem.gradient, problem.hessian)
+        loop = (with_differences,) if self.differences else (with_hessian, problem.hessian)
+        self._drawing, self._given = (
+            specialise(loop[0], *source, problem.gradient, *loop[1:])
+            for source in ((problem.sample or no_rows, any_row), (no_rows, finite_row))
+        )
         self._m = 64 if dim <= _BIG_DIM else 128
         self._first = -(-max(512, 10 * dim) // self._m) * self._m  # N0
         self._largest_step = _LARGEST_STEP / (self._m + dim + 1.0)
@@ -128,18 +131,20 @@ class Auto(OwnResult):
 
     # ---- rows in
 
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> int:
         at = self._gather(draw, rows, thetas) if self._k == 0 else 0
-        while at < len(rows):
-            used, self._filled, done, held = self._kernel(
-                draw,
-                self.rng,
+        while at < len(rows) and self._k:
+            plan = self._plan()
+            used, self._filled, done, held = (self._drawing if draw else self._given)(
+                self.rng if draw else None,
                 self._theta,
                 self._state,
                 self.problem.params,
                 rows[at:],
-                thetas[at:],
-                self._plan(),
+                thetas[at:] if self.watchers else thetas[:0],
+                self._theta_0,
+                self._total,
+                plan,
                 self._chunk,
                 self._filled,
                 self._weighed is not None,
@@ -151,23 +156,32 @@ class Auto(OwnResult):
                 self._notes.pages(),
             )
             if not math.isfinite(self._theta.sum()):
-                raise _diverged(self.n_seen + at + 1 + int(np.argmin(np.isfinite(thetas[at:]).all(axis=1))), self._m)
+                raise _diverged(self._k + done * self._m, self._m)
             at += used
             self._held += held
             if done:
                 self._advance(done)
+            if done < len(plan):
+                break  # the rows are used up, or the next one is not finite
+        return at
+
+    def _add_to_total(self, thetas: Vector) -> None:
+        """The loop has done that."""
 
     def _gather(self, draw: bool, rows: Vector, thetas: Vector) -> int:
         """Collect the first N0 rows, then begin; returns how many of the rows that took."""
         new = rows[: self._first - self._filled]
         if draw:
             collect_rows(self.problem, self.rng, self._theta, self._state, new)
+        else:
+            new = new[: finite_rows(new)]
         self._buffer[self._filled : self._filled + len(new)] = new
         thetas[: len(new)] = self._theta
         self._filled += len(new)
         if self._filled == self._first:
             self._begin()
             thetas[len(new) - 1] = self._theta
+            self._total += self._theta - self._theta_0
         return len(new)
 
     def _begin(self) -> None:
@@ -224,7 +238,7 @@ class Auto(OwnResult):
             self._refresh()
         if self._phase == 0 and self._k >= 2 * self._first:
             self._phase = 1
-            self._batches.clear()
+            self._clear_batches()
             if not self.differences:
                 self._start_hessian = None
         elif self._phase == 1 and self._k >= 4 * self._first:
@@ -246,7 +260,7 @@ class Auto(OwnResult):
         self._origin[:] = self._point
         self._previous[:] = self._point
         self._began = self._k
-        self._batches.clear()
+        self._clear_batches()
         self._notes.clear()
         self._Q[:] = 0.0
         self._D[:] = 0.0
@@ -255,15 +269,29 @@ class Auto(OwnResult):
         if self.differences and self._start_hessian is not None:
             self._whole = max(8, self._first // self._m)
 
-    def _mean_hessian(self) -> Vector:
-        """The mean static Hessian a row, from all rows but those of the buffer once it is forgotten."""
-        if self._start_hessian is None:
-            return np.asarray(self._hessian_sum / self._hessian_rows)
-        return np.asarray((self._hessian_sum + self._start_hessian) / (self._hessian_rows + self._first))
+    def _clear_batches(self) -> None:
+        """Forget the batches, but for their part of the mean Hessian."""
+        self._hessian_sum += self._batches.curvature()
+        if not self.differences:
+            self._hessian_rows += self._batches.rows
+        self._batches.clear()
+
+    def _mean_hessian(self, curvature: Vector) -> Vector:
+        """The mean static Hessian a row, from all rows but those of the buffer once it is forgotten.
+
+        `curvature` is the part that is in the batches.
+        """
+        total, rows = self._hessian_sum, self._hessian_rows
+        if not self.differences:
+            total, rows = total + curvature, rows + self._batches.rows
+        if self._start_hessian is not None:
+            total, rows = total + self._start_hessian, rows + self._first
+        return np.asarray(total / rows)
 
     def _refresh(self) -> None:
         """Renew preconditioner, response and linearisation point."""
-        H = self._mean_hessian()
+        curvature = self._batches.curvature()
+        H = self._mean_hessian(curvature)
         if self._phase < 2:
             self._next_refresh = self._k + 4 * self._m
         else:
@@ -273,11 +301,13 @@ class Auto(OwnResult):
                 self._J[:] = regress(self._notes.moments(), H, self._m).J
         self._P[:] = inverse(H + self._J)
         if self._phase == 2:
-            self._move_point(H)
+            self._move_point(H, curvature)
 
-    def _move_point(self, H: Vector) -> None:
-        A, B = self._batches.totals(self._J, self._Q, H if self.differences else None)
-        step = self._origin + inverse(A + self._prior_rows * (H + self._J)) @ B - self._point
+    def _move_point(self, H: Vector, curvature: Vector) -> None:
+        rows = self._batches.rows
+        A = (rows * H if self.differences else curvature) + rows * self._J
+        B = self._batches.right_side(self._J, self._Q, H if self.differences else None)
+        step = self._origin + solution(A + self._prior_rows * (H + self._J), B) - self._point
         if not math.isfinite(step.sum()):
             raise _diverged(self._k, self._k - self._began)
         bends = self._field.along(self._point, step, self._chunk)
@@ -312,7 +342,8 @@ class Auto(OwnResult):
 
     def _response(self) -> tuple[Response, Vector]:
         """The response as seen now, and the mean Hessian behind it."""
-        H = self._mean_hessian() if self.differences else self._batches.A.sum(axis=0) / self._batches.rows
+        curvature = self._batches.curvature()
+        H = self._mean_hessian(curvature) if self.differences else curvature / self._batches.rows
         return regress(self._notes.moments(), H, self._m), np.asarray(H)
 
     def _own_result(self) -> BatchesResult:

@@ -35,11 +35,16 @@ class Start:
 
 def inverse(matrix: Vector) -> Vector:
     """The inverse, or advice if there is none."""
+    return solution(matrix, np.eye(len(matrix)))
+
+
+def solution(matrix: Vector, right_side: Vector) -> Vector:
+    """What the matrix maps to the right side, or advice if there is nothing or too much."""
     try:
         with np.errstate(all="ignore"):
-            found = np.linalg.inv(matrix)
+            found = np.linalg.solve(matrix, right_side)
     except np.linalg.LinAlgError:
-        found = np.full_like(matrix, np.nan)
+        found = np.full_like(right_side, np.nan)
     if not np.isfinite(found).all():
         raise NotIdentified(
             "the rows so far do not determine theta: their mean Hessian is singular or not finite. Drop constant or "
@@ -56,7 +61,7 @@ def warm_newton(field: Field, theta_0: Vector, rows: Vector) -> Start:
         g, hessian = field.gradient(theta, rows), field.hessian(theta, rows)
         sizes = np.abs(np.diag(hessian))
         ridged = hessian + np.diag(_RIDGE * sizes + _FLOOR * sizes.mean())
-        s = inverse(ridged) @ g
+        s = solution(ridged, g)
         theta = theta - _damping(field, theta, s, g, ridged, rows) * s
         decrement = float(s @ g)
         largest = max(largest, decrement)
