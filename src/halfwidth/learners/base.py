@@ -31,7 +31,7 @@ from halfwidth.watchers.base import Critical
 Seed = int | np.random.SeedSequence | np.random.Generator
 Vector = NDArray[np.float64]
 
-_CHUNK_NUMBERS = 98_304  # rows and iterates of a chunk stay in the processor's cache
+_CHUNK_NUMBERS = 196_608  # rows and iterates of a chunk stay in the processor's cache
 
 
 def finite_rows(rows: Vector) -> int:
