@@ -23,21 +23,24 @@ class Twin:
         point, J, k = theta.copy(), np.zeros((d, d)), first
         hessians, averaged = [], []
         self.chunks, self.moves = [], []  # (H, g, point, theta) of each; (chunks before the move, D a row)
-        weighing, estimating, prior, previous = None, False, 0.0, point
+        self.noted, moved = [], np.zeros(d)  # (g a row at the start, theta - start, m eta) of each; H (point - start)
+        weighing, estimating, prior, previous, learned = None, False, 0.0, point, False
         next_refresh, next_response = first + 4 * m, n
         while k + m <= n:
             rows = draw(theta, m)
             gd, g, H = self.gradient(theta, rows), self.gradient(point, rows), self.hessian(point, rows)
             hessians.append(H)
             averaged.append(theta)
+            planned = min((k + m) ** -0.505, 0.35 / (m + d + 1.0), (k + m) ** (-2 / 3) if learned else 1.0)
             if estimating:
                 self.chunks.append((H, g, point, theta))
+                self.noted.append((g / m - moved, theta - self.start, m * planned))
                 if weighing is not None:
                     weighing.append(self.gradient(previous, rows) - g - H @ (previous - point))
             k += m
             p = P @ gd
             limit = gd @ p / (p @ (self.hessian(theta, rows) + m * J) @ p)
-            theta = theta - max(0.0, min(k**-0.505, 0.35 / (m + d + 1.0), limit)) * p
+            theta = theta - max(0.0, min(planned, limit)) * p
             if weighing is not None and len(weighing) == 8:
                 self.moves.append((len(self.chunks) - 8, np.sum(weighing, axis=0) / (8 * m)))
                 weighing = None
@@ -52,12 +55,15 @@ class Twin:
                     next_refresh = max(int(1.2 * k), k + 8 * m)
                     if k >= next_response:
                         next_response = int(1.5 * k)
-                        J = self.response(mean)
+                        full, J, renewals = self.response(mean)
+                        gain = np.sqrt((np.linalg.solve(mean + full, mean) ** 2).sum() / d)
+                        learned = 32 * gain <= renewals < np.inf
                     P = np.linalg.inv(mean + J)
                     A_all, B_all = self.sums(J, range(len(self.chunks)))
                     previous = point
                     prior_A = prior * (mean + J)
                     point = np.linalg.solve(A_all + prior_A, B_all + prior_A @ self.start)
+                    moved = mean @ (point - self.start)
                     weighing = []
             if k == 2 * first:
                 averaged = []
@@ -100,20 +106,24 @@ class Twin:
         return total
 
     def response(self, mean):
-        """Ordinary least squares of the chunks' mean gradients on the offsets, with an intercept; then shrinkage."""
-        d, count = self.problem.dim, len(self.chunks)
-        y = np.array([g / self.m for _, g, _, _ in self.chunks])
-        x = np.array([theta - point for _, _, point, theta in self.chunks])
+        """Ordinary least squares of the chunks' mean gradients on the offsets, with an intercept; less its lean.
+
+        J, what the steps use of it, and the renewals.
+        """
+        d, count, none = self.problem.dim, len(self.chunks), np.zeros_like(mean)
+        y, x, renewals = (np.array(column) for column in zip(*self.noted, strict=True))
         design = np.column_stack([np.ones(count), x])
         slope = np.linalg.lstsq(design, y, rcond=None)[0][1:].T
         explained = (x - x.mean(axis=0)) @ slope.T
-        noise = y.T @ y / count  # of a chunk's mean
+        noise = np.cov(y.T, bias=True)  # of a chunk's mean
         F = np.trace(np.linalg.solve(noise, explained.T @ explained)) * (count - d - 1) / count
         if F / d**2 < 1 + 3 * np.sqrt(2) / d:
-            return np.zeros((d, d))
-        J = (1 - d**2 / F) * slope
-        gain = np.linalg.solve(mean + J, mean)
-        return J if np.sqrt((gain**2).sum() / d) <= 15 else np.zeros((d, d))
+            return none, none, np.inf
+        R = renewals.sum()
+        J = (mean + slope) / (1 + min((d + 3) / R, 0.5)) - mean
+        used = (1 - d**2 / F) * J
+        gains = [np.sqrt((np.linalg.solve(mean + either, mean) ** 2).sum() / d) for either in (J, used)]
+        return (J, used, R) if max(gains) <= 15 else (none, none, np.inf)
 
     def sums(self, J, indices):
         A, B = np.zeros_like(J), np.zeros(len(J))
@@ -131,7 +141,7 @@ class Twin:
         edges = [*range(0, count, length), count]
         if edges[-1] - edges[-2] < length / 2 and len(edges) > 2:
             del edges[-2]
-        self.J = self.response(np.mean([H for H, *_ in self.chunks], axis=0) / self.m)
+        self.J, _, self.renewals = self.response(np.mean([H for H, *_ in self.chunks], axis=0) / self.m)
         A, B = self.sums(self.J, range(count))
         self.params = np.linalg.solve(A, B)
         batches = [self.sums(self.J, range(*edge)) for edge in pairwise(edges)]

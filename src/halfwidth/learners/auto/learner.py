@@ -13,7 +13,10 @@ do not fill a chunk yet wait: they count in `n_seen`, and enter the answer with 
 | every 20% more rows | a refresh: mean Hessian H, response J, preconditioner P = (H + J)^-1, linearisation point |
 
 N0 is the first multiple of m from max(512, 10 d) on. Steps are min(k^-0.505, 0.35 / (m + d + 1)) for the chunk's
-gradient sum. At a refresh the linearisation point moves to
+gradient sum, and at most k^-2/3 once an answer of the data was seen over 32 renewals of theta times its gain
+(`response`): an answer that is curved in theta shifts the centre by a multiple of the variance of the deployed theta,
+which is of the order of the step, and with k^-0.505 that stays the same number of standard errors at every n. Any
+earlier, theta would not move enough to show what the answer is. At a refresh the linearisation point moves to
 
     (sum A' + n_0 (H + J))^-1 (sum B' + n_0 (H + J) point_0),
 
@@ -63,8 +66,9 @@ from halfwidth.problems import Problem
 from halfwidth.schedules import PowerStep
 from halfwidth.watchers import Watcher
 
-_STEP = PowerStep(1.0, 0.505)
+_STEP, _ANSWERED_STEP = PowerStep(1.0, 0.505), PowerStep(1.0, 2.0 / 3.0)
 _LARGEST_STEP = 0.35
+_LEARNED_RENEWALS = 32.0
 _GROWTH, _RESPONSE_GROWTH = 1.2, 1.5
 _WEIGHED_CHUNKS = 8
 _RESTART_UNTIL = 64
@@ -118,13 +122,13 @@ class Auto(OwnResult):
         self._phase = 0  # 0: moving, 1: averaging, 2: estimating
         self._point, self._previous, self._origin = (self._theta.copy() for _ in range(3))
         self._P, self._J, self._hessian_sum = (np.zeros((dim, dim)) for _ in range(3))
-        self._hessian_rows, self._Q, self._D = (np.zeros(dim) for _ in range(3))
+        self._hessian_rows, self._Q, self._D, self._bends = (np.zeros(dim) for _ in range(4))
         self._start_hessian: Vector | None = None
         self._batches, self._notes = Batches(dim, self._m), ResponseNotes(dim)
         self._began, self._restarts, self._prior_rows = 0, 0, 0.0
         self._next_refresh, self._next_response = 0, 0
         self._weighed: int | None = None  # chunks since the point moved, until the move is weighed
-        self._bent = 0.0
+        self._bent, self._learned = 0.0, False
         self._chunks, self._held = 0, 0
         self._spacing = np.zeros(dim if self.differences else 0)
         self._turn, self._whole = 0, 0
@@ -212,8 +216,7 @@ class Auto(OwnResult):
         if self._whole:
             chunks = min(chunks, self._whole)
         plan = np.zeros((chunks, 1 + self._spacing.size))
-        ends = self._k + self._m * np.arange(1, chunks + 1)
-        plan[:, 0] = np.minimum(self.step(ends), self._largest_step)
+        plan[:, 0] = self._steps(chunks)
         if self._whole:
             signs = 1.0 - 2.0 * ((self._whole - np.arange(chunks)) % 2)
             plan[:, 1:] = signs[:, None] * self._spacing
@@ -223,12 +226,18 @@ class Auto(OwnResult):
             plan[np.arange(chunks), 1 + j] = (1.0 - 2.0 * (turns // self.problem.dim % 2)) * self._spacing[j]
         return plan
 
+    def _steps(self, chunks: int) -> Vector:
+        """The steps of the next chunks, as planned."""
+        ends = self._k + self._m * np.arange(1, chunks + 1)
+        steps = np.minimum(self.step(ends), self._largest_step)
+        return np.minimum(steps, _ANSWERED_STEP(ends)) if self._learned else steps
+
     def _advance(self, done: int) -> None:
         """So many chunks are in the sums: do what is due."""
+        self._notes.note(self._m * self._steps(done), self._point - self._origin, self._bends)
         self._k += done * self._m
         self._chunks += done
         self._batches.note()
-        self._notes.note(done)
         self._note_probes(done)
         if self._weighed is not None:
             self._weighed += done
@@ -262,6 +271,7 @@ class Auto(OwnResult):
         self._began = self._k
         self._clear_batches()
         self._notes.clear()
+        self._bends[:] = 0.0
         self._Q[:] = 0.0
         self._D[:] = 0.0
         self._weighed = None
@@ -298,7 +308,9 @@ class Auto(OwnResult):
             self._next_refresh = max(int(_GROWTH * self._k), self._k + _WEIGHED_CHUNKS * self._m)
             if self._k >= self._next_response:
                 self._next_response = int(_RESPONSE_GROWTH * self._k)
-                self._J[:] = regress(self._notes.moments(), H, self._m).J
+                response = regress(self._notes.moments(), H, self._m)
+                self._J[:] = response.steering
+                self._learned = response.kept > 0.0 and response.renewals >= _LEARNED_RENEWALS * response.gain
         self._P[:] = inverse(H + self._J)
         if self._phase == 2:
             self._move_point(H, curvature)
@@ -324,6 +336,7 @@ class Auto(OwnResult):
                 return
         else:
             self._point += step
+        self._bends[:] = self._m * (H @ (self._point - self._origin))
         self._D[:] = 0.0
         self._weighed = 0
 
@@ -353,7 +366,8 @@ class Auto(OwnResult):
         centre, influences = equation.solve()
         K, n = len(influences), int(equation.rows.sum())
         covariance = n * K / (K - 1.0) * (influences.T @ influences)
-        law, diagnostics = StudentLaw(K - 1.0), Diagnostics(K - 1.0)
+        freedom = response.degrees_of_freedom(K)
+        law, diagnostics = StudentLaw(freedom), Diagnostics(freedom)
         result = BatchesResult(self._origin + centre, covariance, n, law, self.name, diagnostics, influences=influences)
         facts = self._known(response)
         return result.with_facts(*verdict.flags(facts, result), notes=verdict.notes(facts, result))  # type: ignore[return-value]

@@ -51,7 +51,7 @@ def notes(facts: Facts, result: BatchesResult) -> tuple[str, ...]:
     seen = facts.response
     answer = f"F = {seen.strength:.2f} times its value when nothing answers"
     if seen.kept > 0.0:
-        answer = f"the data answer to theta ({answer}): corrected with {100 * seen.kept:.0f}% of the observed slope"
+        answer = f"the data answer to theta ({answer}): corrected, by a slope seen over {seen.renewals:.0f} renewals"
     else:
         answer = f"no significant answer of the data to theta ({answer}): no correction"
     said = [
