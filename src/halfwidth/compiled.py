@@ -25,6 +25,8 @@ Function = Callable[..., Any]
 _ANNOUNCE_AFTER_SECONDS = 1.0
 # Sums may be reassociated (so that dot products vectorise); nan and inf keep their meaning.
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "nogil": True}
+# Left to itself the compiler calls a sampler with thirty arguments on the stack, and draws a third slower.
+_MARKED_OPTIONS: dict[str, Any] = {**_OPTIONS, "forceinline": True}
 _marked: list[Function] = []
 _registered: list[str] = []  # the source of each marked function that Numba knows
 
@@ -73,7 +75,7 @@ def kernel(function: Function) -> Kernel:
 
 
 def _register_marked() -> str:
-    """Make the marked functions known to Numba; returns a fingerprint of their source.
+    """Make the marked functions known to Numba; returns a fingerprint of their source and of the options.
 
     Numba's disk cache watches the file of the kernel only. The fingerprint is part of the kernel's closure,
     hence of its cache key, so an edited sampler never runs as stale machine code.
@@ -81,9 +83,10 @@ def _register_marked() -> str:
     from numba.extending import register_jitable
 
     for function in _marked[len(_registered) :]:  # a room imported later marks its functions later
-        register_jitable(**_OPTIONS)(function)
+        register_jitable(**_MARKED_OPTIONS)(function)
         _registered.append(inspect.getsource(function))
-    return hashlib.sha256("".join(_registered).encode()).hexdigest()
+    options = f"{sorted(_MARKED_OPTIONS['fastmath'])} {sorted(_MARKED_OPTIONS)}"
+    return hashlib.sha256("".join([options, *_registered]).encode()).hexdigest()
 
 
 def _is_compiled(function: Function) -> bool:

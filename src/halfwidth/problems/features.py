@@ -25,9 +25,11 @@ def next_features(rng, theta, state, params, row):  # type: ignore[no-untyped-de
     rho, epsilon, noise = params[0], params[1], params[2]
     dim = theta.shape[0]
     push = epsilon * rng.standard_normal()
+    for j in range(dim):
+        row[j] = rng.standard_normal()
     signal = 0.0
     for j in range(dim):
-        u = (1.0 - rho) * state[j] + rho * noise * (rng.standard_normal() + push * theta[j])
+        u = (1.0 - rho) * state[j] + rho * noise * (row[j] + push * theta[j])
         state[j] = u
         row[j] = u
         signal += u * params[3 + j]
