@@ -86,25 +86,37 @@ def perturb(sample: Function, gradient: Function, curvature: Function, fingerpri
     ):
         fingerprint  # noqa: B018  (part of the disk cache's key)
         dim = theta.shape[0]
+        moving = np.empty(members.shape[0], np.int64)
+        n_moving = 0
+        # A member counts with its place before the chunk at every row, and each of its moves at every row from there on:
+        # the half that rests costs nothing.
+        for b in range(members.shape[0]):
+            for j in range(dim):
+                totals[b, j] += rows.shape[0] * (members[b, j] - origin[j])
         for i in range(rows.shape[0]):
             row = rows[i]
             if draw:
                 sample(rng, theta, state, params, row)
-            if (first + i) % block == 0:
+            fresh = (first + i) % block == 0
+            if fresh:
                 draw_weights(weight_rng, weights[1:])
+            if fresh or i == 0:
+                n_moving = 0
+                for b in range(members.shape[0]):
+                    moving[n_moving] = b
+                    n_moving += int(weights[b] > 0.0)
             step = steps[i]
             kappa = curvature(theta, row, params)
             if step * kappa > 1.0:
                 step = 1.0 / kappa
-            for b in range(members.shape[0]):
-                if weights[b] > 0.0:
-                    gradient(members[b], row, params, grad)
-                    move = weights[b] * step
-                    for j in range(dim):
-                        members[b, j] -= move * grad[j]
-            for b in range(members.shape[0]):
+            for m in range(n_moving):
+                b = moving[m]
+                gradient(members[b], row, params, grad)
+                move = weights[b] * step
+                counted = move * (rows.shape[0] - i)
                 for j in range(dim):
-                    totals[b, j] += members[b, j] - origin[j]
+                    members[b, j] -= move * grad[j]
+                    totals[b, j] -= counted * grad[j]
             for j in range(dim):
                 theta[j] = members[0, j]
                 thetas[i, j] = theta[j]
