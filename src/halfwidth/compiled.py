@@ -23,8 +23,9 @@ from halfwidth.products import link
 Function = Callable[..., Any]
 
 _ANNOUNCE_AFTER_SECONDS = 1.0
-# Sums may be reassociated (so that dot products vectorise); nan and inf keep their meaning.
-_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "nogil": True}
+# Sums may be reassociated (so that dot products vectorise); nan and inf keep their meaning, and 1/0 is inf: a division
+# that may raise costs three times a sigmoid, for the references it must give back.
+_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "nogil": True, "error_model": "numpy"}
 # Left to itself the compiler calls a sampler with thirty arguments on the stack, and draws a third slower.
 _MARKED_OPTIONS: dict[str, Any] = {**_OPTIONS, "forceinline": True}
 _marked: list[Function] = []
@@ -85,7 +86,7 @@ def _register_marked() -> str:
     for function in _marked[len(_registered) :]:  # a room imported later marks its functions later
         register_jitable(**_MARKED_OPTIONS)(function)
         _registered.append(inspect.getsource(function))
-    options = f"{sorted(_MARKED_OPTIONS['fastmath'])} {sorted(_MARKED_OPTIONS)}"
+    options = str([sorted(value) if isinstance(value, set) else value for value in _MARKED_OPTIONS.values()])
     return hashlib.sha256("".join([options, *_registered]).encode()).hexdigest()
 
 

@@ -14,7 +14,6 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from halfwidth.errors import UnknownName
-from halfwidth.methods import METHODS
 from halfwidth.study import Spec
 
 Model = Literal["linear", "logistic"]
@@ -75,7 +74,7 @@ def short_name(method: str) -> str:
 
 def with_auto(*methods: str) -> tuple[str, ...]:
     """The paper's methods, and ours beside them."""
-    return (*methods, "auto") if "auto" in METHODS else methods
+    return (*methods, "auto")
 
 
 def synthetic_arm(

@@ -37,10 +37,8 @@ _HERMITE_TERMS = 400
 
 @jitable
 def sigmoid(x):  # type: ignore[no-untyped-def]
-    if x >= 0.0:
-        return 1.0 / (1.0 + np.exp(-x))
-    e = np.exp(x)
-    return e / (1.0 + e)
+    e = np.exp(-abs(x))  # never overflows, and leaves no branch on the sign, which no processor can guess
+    return (1.0 if x >= 0.0 else e) / (1.0 + e)
 
 
 @jitable
