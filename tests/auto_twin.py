@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Twin:
-    """Hessian mode; `draw(theta, count)` gives the next rows while theta is deployed."""
+    """With the problem's Hessian; `draw(theta, count)` gives the next rows while theta is deployed."""
 
     def __init__(self, problem, draw, n, m=64):
         self.problem, self.m = problem, m
@@ -20,6 +20,8 @@ class Twin:
         rows = draw(problem.theta_0, first)
         theta, A = self.newton(rows)
         P = np.linalg.inv((A + self.ridge(A)) / first)
+        moves = [P @ self.gradient(theta, row[None]) for row in rows]
+        self.spacing = 0.05 * np.sqrt(np.mean(np.square(moves), axis=0))
         point, J, k = theta.copy(), np.zeros((d, d)), first
         hessians, averaged = [], []
         self.chunks, self.moves = [], []  # (H, g, point, theta) of each; (chunks before the move, D a row)
@@ -28,7 +30,8 @@ class Twin:
         next_refresh, next_response = first + 4 * m, n
         while k + m <= n:
             rows = draw(theta, m)
-            gd, g, H = self.gradient(theta, rows), self.gradient(point, rows), self.hessian(point, rows)
+            gd, g = self.gradient(theta, rows), self.gradient(point, rows)
+            H = self.chunk_hessian(len(hessians), len(self.chunks) if estimating else None, point, rows)
             hessians.append(H)
             averaged.append(theta)
             planned = min((k + m) ** -0.505, 0.35 / (m + d + 1.0), (k + m) ** (-2 / 3) if learned else 1.0)
@@ -36,18 +39,17 @@ class Twin:
                 self.chunks.append((H, g, point, theta))
                 self.noted.append((g / m - moved, theta - self.start, m * planned))
                 if weighing is not None:
-                    weighing.append(self.gradient(previous, rows) - g - H @ (previous - point))
+                    weighing.append(self.left_out(previous, point, rows))
             k += m
             p = P @ gd
-            limit = gd @ p / (p @ (self.hessian(theta, rows) + m * J) @ p)
+            limit = gd @ p / (p @ self.along(theta, planned * p, rows) / planned + m * p @ J @ p)
             theta = theta - max(0.0, min(planned, limit)) * p
             if weighing is not None and len(weighing) == 8:
                 self.moves.append((len(self.chunks) - 8, np.sum(weighing, axis=0) / (8 * m)))
                 weighing = None
             if weighing is None and k >= next_refresh:
-                mean = (np.sum(hessians, axis=0) + (A if k - m < 2 * first else 0.0)) / (
-                    m * len(hessians) + (first if k - m < 2 * first else 0)
-                )
+                begins = self.start_counts(k - m < 2 * first, len(self.chunks))
+                mean = (np.sum(hessians, axis=0) + begins * A) / (m * len(hessians) + begins * first)
                 if not estimating:
                     next_refresh = k + 4 * m
                     P = np.linalg.inv(mean)
@@ -74,6 +76,23 @@ class Twin:
             self.moves.append((len(self.chunks) - len(weighing), np.sum(weighing, axis=0) / (len(weighing) * m)))
         self.theta = theta
         self.finish()
+
+    def chunk_hessian(self, index, estimated, point, rows):
+        """What a chunk adds to A: `index` chunks came before it, `estimated` of them after the burn-in."""
+        return self.hessian(point, rows)
+
+    def left_out(self, previous, point, rows):
+        """What is not linear in the last move."""
+        bend = self.hessian(point, rows) @ (previous - point)
+        return self.gradient(previous, rows) - self.gradient(point, rows) - bend
+
+    def along(self, theta, step, rows):
+        """The Hessian at theta times the step."""
+        return self.hessian(theta, rows) @ step
+
+    def start_counts(self, moving, estimated):
+        """Whether the Hessian of the first rows is still part of the mean."""
+        return moving
 
     def ridge(self, A):
         return np.diag(1e-3 * np.abs(np.diag(A)) + 1e-12 * np.abs(np.diag(A)).mean())
@@ -146,3 +165,36 @@ class Twin:
         self.params = np.linalg.solve(A, B)
         batches = [self.sums(self.J, range(*edge)) for edge in pairwise(edges)]
         self.influences = np.array([np.linalg.solve(A, B_j - A_j @ self.params) for A_j, B_j in batches])
+
+
+class GradientTwin(Twin):
+    """Without it."""
+
+    def hessian(self, theta, rows):
+        return self.differences(theta, rows, 1e-4 * np.maximum(1.0, np.abs(theta)))
+
+    def differences(self, theta, rows, spacing):
+        here = self.gradient(theta, rows)
+        steps = np.diag(spacing)
+        return np.column_stack([(self.gradient(theta + step, rows) - here) / step.sum() for step in steps])
+
+    def chunk_hessian(self, index, estimated, point, rows):
+        if estimated is not None and estimated < 8:
+            every, turn = 1, estimated
+        else:
+            every, turn = 4, index if estimated is None else estimated - 8
+        sign = 1 - 2 * (turn // every % 2)
+        if turn % every:
+            return np.zeros((self.problem.dim,) * 2)
+        return every * self.differences(point, rows, sign * self.spacing)
+
+    def left_out(self, previous, point, rows):
+        here, whole = self.gradient(point, rows), self.gradient(previous, rows)
+        tenth = self.gradient(point + 0.1 * (previous - point), rows)
+        return (whole - here - 10 * (tenth - here)) / 0.9
+
+    def along(self, theta, step, rows):
+        return 2 * (self.gradient(theta, rows) - self.gradient(theta - step / 2, rows))
+
+    def start_counts(self, moving, estimated):
+        return estimated < 8

@@ -40,6 +40,7 @@ def assert_identical(one, other):
     assert first.diagnostics == second.diagnostics
 
 
+@MODES
 @pytest.mark.parametrize(
     ("name", "settings", "n"),
     [
@@ -50,7 +51,7 @@ def assert_identical(one, other):
         ("swap-game", {"rho": 0.5}, 20_000),
     ],
 )
-def test_auto_is_its_definition(name, settings, n):
+def test_auto_is_its_definition(name, settings, n, gradient_only):
     world = problem(name, **settings)
     rng, state = np.random.default_rng(4), np.array(world.state_0)
 
@@ -59,7 +60,8 @@ def test_auto_is_its_definition(name, settings, n):
         collect_rows(world, rng, theta, state, rows)
         return rows
 
-    twin, learner = auto_twin.Twin(world, draw, n), Auto(world, seed=4).run(n)
+    twin = (auto_twin.GradientTwin if gradient_only else auto_twin.Twin)(world, draw, n)
+    learner = Auto(world, gradient_only=gradient_only, seed=4).run(n)
     result = learner.result()
     K = len(twin.influences)
     # The regression's ridge of 1e-9, which the twin has not, times the gain.

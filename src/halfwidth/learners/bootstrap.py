@@ -88,8 +88,8 @@ def perturb(sample: Function, gradient: Function, curvature: Function, fingerpri
         dim = theta.shape[0]
         moving = np.empty(members.shape[0], np.int64)
         n_moving = 0
-        # A member counts with its place before the chunk at every row, and each of its moves at every row from there on:
-        # the half that rests costs nothing.
+        # A member's place before the chunk counts at every row, and each of its moves at every row from there on: the
+        # half that rests costs nothing.
         for b in range(members.shape[0]):
             for j in range(dim):
                 totals[b, j] += rows.shape[0] * (members[b, j] - origin[j])

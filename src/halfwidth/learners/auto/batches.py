@@ -2,7 +2,7 @@
 
 Batch j holds sums over its chunks c of n_j rows (`halfwidth.learners.auto.chunks`), relative to `origin`:
 
-    A_j = sum H_c,   b_j = sum H_c point_c - g_c + m Q_c,   L_j = sum m point_c,   T_j = sum m theta_c.
+    A_j = sum H_c,   b_j = sum H_c point_c - g_c + m Q_c,   T_j = sum m theta_c.
 
 For ANY fixed matrix J let A'_j = A_j + n_j J and B'_j = b_j + J T_j - n_j Q. The centre is
 
@@ -13,7 +13,10 @@ and r_j = B'_j - A'_j c are the batch sums of that same bracket. The interval is
 only decides how fast the bracket mixes. With J = 0 it contains the data's answer to theta, as slow as the deployed
 steps; with J the slope of that answer (`halfwidth.learners.auto.response`) only noise is left, and short batches do.
 
-Without a Hessian A_j = n_j H and b_j is completed by H L_j, with the mean H of all differences so far.
+Without a Hessian some chunks stand for several: H_c comes from differences in every fourth, and counts four times. The
+mean of H_c (point_c - c) is what matters, and the point does not move between refreshes, so nothing is lost but noise.
+A mean Hessian of all differences in the place of H_c would not do: it belongs to no point, and to the order of Q, D3
+times the mean distance of the points from the last one stays in the centre, in the same direction for every pair.
 
 Q is what the expansions leave out, a row: rows expanded at an older point carry 1/2 D3[point_c - theta*]^2. Every move
 of the point is weighed on the chunks after it (D a row), and Q += D corrects all rows from before the move; the rows
@@ -61,10 +64,11 @@ def lower_mirrored(A: Vector) -> Vector:
 class Batches:
     """The sums; the batch that is being filled is the one at `open`."""
 
-    def __init__(self, dim: int, chunk_rows: int) -> None:
+    def __init__(self, dim: int, chunk_rows: int, *, triangle: bool) -> None:
         self._chunk_rows = chunk_rows
+        self._triangle = triangle  # whether A is symmetric, and only its lower triangle is added to
         self.A = np.zeros((MOST, dim, dim))
-        self.b, self.L, self.T = (np.zeros((MOST, dim)) for _ in range(3))
+        self.b, self.T = np.zeros((MOST, dim)), np.zeros((MOST, dim))
         self.n, self.moved = np.zeros(MOST), np.zeros(MOST)
         self._closed = np.zeros((dim, dim))  # the sum of A over all batches but the open one
         self.clear()
@@ -85,12 +89,12 @@ class Batches:
         return int((MOST - self.open) * self.length - self.n[self.open]) // self._chunk_rows
 
     def arrays(self) -> tuple[Vector, ...]:
-        """A, b, L, T, n and moved, for the loop to add to; of A the lower triangle."""
-        return self.A, self.b, self.L, self.T, self.n, self.moved
+        """A, b, T, n and moved, for the loop to add to."""
+        return self.A, self.b, self.T, self.n, self.moved
 
     def curvature(self) -> Vector:
         """The sum of all A_j."""
-        return lower_mirrored(self._closed + self.A[self.open])
+        return self._whole(self._closed + self.A[self.open])
 
     def note(self) -> None:
         """The loop added chunks."""
@@ -105,22 +109,18 @@ class Batches:
         self.b += self.moved[:, None] * D
         self.moved[:] = 0.0
 
-    def right_side(self, J: Vector, Q: Vector, hessian: Vector | None) -> Vector:
-        """sum B'_j, while no move is being weighed; `hessian` as for `equation`."""
-        B = self.b.sum(axis=0) + J @ self.T.sum(axis=0) - self.n.sum() * Q
-        return np.asarray(B if hessian is None else B + hessian @ self.L.sum(axis=0))
+    def right_side(self, J: Vector, Q: Vector) -> Vector:
+        """sum B'_j, while no move is being weighed."""
+        return np.asarray(self.b.sum(axis=0) + J @ self.T.sum(axis=0) - self.n.sum() * Q)
 
-    def equation(self, J: Vector, Q: Vector, D: Vector, hessian: Vector | None) -> Equation:
+    def equation(self, J: Vector, Q: Vector, D: Vector) -> Equation:
         """A' and B' of every batch; Q includes D, the last move's share, which is given back to the rows since then.
 
-        `hessian` is the mean one where there are only differences. An open batch less than half full joins its
-        neighbour.
+        An open batch less than half full joins its neighbour.
         """
         rows = self.n[:, None]
         B = self.b + self.T @ J.T - rows * Q + self.moved[:, None] * D
-        A = lower_mirrored(self.A) + rows[:, :, None] * J
-        if hessian is not None:
-            A, B = A + rows[:, :, None] * hessian, B + self.L @ hessian.T
+        A = self._whole(self.A) + rows[:, :, None] * J
         K = self.open
         if K == 0 or self.n[K] >= 0.5 * self.length:
             K += 1
@@ -130,6 +130,9 @@ class Batches:
         n = self.n[:K].copy()
         n[-1] += self.n[K:].sum()
         return Equation(A[:K], B[:K], n)
+
+    def _whole(self, A: Vector) -> Vector:
+        return lower_mirrored(A) if self._triangle else A
 
     def _merge(self) -> None:
         half = MOST // 2

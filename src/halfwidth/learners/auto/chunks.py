@@ -3,11 +3,12 @@
 A chunk is m rows drawn (or given) while theta is deployed. With H, g the sums over its rows of Hessian and gradient
 at the linearisation point `point`, it adds, relative to a fixed `origin`,
 
-    A += H,   b += H (point - origin) - g + m Q,   L += m (point - origin),   T += m (theta - origin)
+    A += H,   b += H (point - origin) - g + m Q,   T += m (theta - origin)
 
-to the open batch `at`, and opens the next one when this one has `length` rows; of A only the lower triangle. It notes g
-and theta - point for the regression of the response. Without a Hessian A stays zero and b lacks H (point - origin); the
-mean Hessian is then collected column by column, from the spacings in `plan`.
+to the open batch `at`, and opens the next one when this one has `length` rows; of A only the lower triangle, for a
+Hessian is symmetric. It notes g and theta - point for the regression of the response. Without a Hessian, H is made of
+differences of gradients on the chunk's rows, one coordinate at a time, and A is taken whole; only some chunks do it,
+with a weight: the number of chunks that they stand for.
 
 While the last move of the linearisation point is being weighed (`moved`), D collects what is not linear in it,
 
@@ -17,10 +18,10 @@ Then theta moves, theta -= eta p with p = P g(theta), and never past the chunk's
 
     eta = min(eta_k, g(theta)'p / p'(H(theta) + m J) p), and 0 if g(theta)'p <= 0.
 
-Row c of `plan` belongs to chunk c: its step eta_k, then d signed spacings, 0 where no difference is made. The loop ends
-after as many chunks as there are rows in `plan`, or before a row that is not usable; rows that do not fill a chunk wait
-in `chunk`, where the plan's last chunk is left otherwise. `total` is the sum of theta - theta_0 over the rows, and
-`thetas`, unless it is empty, takes the iterates themselves.
+Row c of `plan` belongs to chunk c: its step eta_k and the weight of its differences, 0 where none are made and negative
+where they are made backwards. The loop ends after as many chunks as there are rows in `plan`, or before a row that is
+not usable; rows that do not fill a chunk wait in `chunk`, where the plan's last chunk is left otherwise. `total` is the
+sum of theta - theta_0 over the rows, and `thetas`, unless it is empty, takes the iterates themselves.
 """
 
 from __future__ import annotations
@@ -94,13 +95,12 @@ def with_hessian(
         batches,
         at,
         length,
-        totals,
+        D,
         notes,
     ):
         fingerprint  # noqa: B018  (part of the disk cache's key)
-        point, previous, origin, P, J, Q = frozen
-        A, b, L, T, n, moved_rows = batches
-        _, _, D = totals
+        point, previous, origin, P, J, Q, _ = frozen
+        A, b, T, n, moved_rows = batches
         noted_g, noted_offset = notes
         m, dim = chunk.shape[0], theta.shape[0]
         deployed_g, g, previous_g = np.empty(dim), np.empty(dim), np.empty(dim)
@@ -158,7 +158,6 @@ def with_hessian(
             along_curvature(directions, weights, shift, point - origin, scratch, product)
             for j in range(dim):
                 b[at, j] += product[j] - g[j] + m * Q[j]
-                L[at, j] += m * (point[j] - origin[j])
                 T[at, j] += m * (theta[j] - origin[j])
                 noted_g[done, j] = g[j]
                 noted_offset[done, j] = theta[j] - point[j]
@@ -213,13 +212,12 @@ def with_differences(sample: Function, usable: Function, gradient: Function, fin
         batches,
         at,
         length,
-        totals,
+        D,
         notes,
     ):
         fingerprint  # noqa: B018  (part of the disk cache's key)
-        point, previous, origin, P, J, Q = frozen
-        _, b, L, T, n, moved_rows = batches
-        hessian_sum, hessian_rows, D = totals
+        point, previous, origin, P, J, Q, spacing = frozen
+        A, b, T, n, moved_rows = batches
         noted_g, noted_offset = notes
         m, dim = chunk.shape[0], theta.shape[0]
         points, sums = np.empty((dim + 4, dim)), np.empty((dim + 4, dim))
@@ -243,10 +241,11 @@ def with_differences(sample: Function, usable: Function, gradient: Function, fin
             points[0] = theta
             points[1] = point
             count = 2
-            for j in range(dim):
-                if plan[done, 1 + j] != 0.0:
+            weight = abs(plan[done, 1])
+            if weight > 0.0:
+                for j in range(dim):
                     points[count] = point
-                    points[count, j] += plan[done, 1 + j]
+                    points[count, j] += np.copysign(spacing[j], plan[done, 1])
                     count += 1
             if moved:
                 points[count] = previous
@@ -261,14 +260,12 @@ def with_differences(sample: Function, usable: Function, gradient: Function, fin
             if moved:
                 bent = sums[count - 2] - g - (sums[count - 1] - g) / _FRACTION
                 D += bent / (1.0 - _FRACTION)
-            q = 2
-            for j in range(dim):
-                if plan[done, 1 + j] != 0.0:
-                    hessian_sum[:, j] += (sums[q] - g) / plan[done, 1 + j]
-                    hessian_rows[j] += m
-                    q += 1
+            if weight > 0.0:
+                for j in range(dim):
+                    column = weight * (sums[2 + j] - g) / np.copysign(spacing[j], plan[done, 1])
+                    A[at, :, j] += column
+                    b[at] += column * (point[j] - origin[j])
             b[at] += m * Q - g
-            L[at] += m * (point - origin)
             T[at] += m * (theta - origin)
             n[at] += m
             moved_rows[at] += m * moved

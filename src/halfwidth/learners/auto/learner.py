@@ -24,8 +24,8 @@ with the point where estimation began as a prior worth n_0 rows, half of those b
 nearly uncorrelated with the rows, and the correction Q overshoots. A move along which the gradient is not linear
 enough (`bent` above 0.3 on the chunk at hand) is shortened and estimation begins anew from there.
 
-With differences in place of a Hessian, one coordinate is probed in every chunk, in turn and with alternating sign, and
-all of them in the first chunks of estimation; the spacing is 1/20 of what one row moves a Newton step by.
+Without a Hessian, differences of gradients make one on every fourth chunk, forwards and backwards in turn, and on each
+of the first chunks of estimation; the spacing is 1/20 of what one row moves a Newton step by.
 
 Equations: `halfwidth.learners.auto.batches`; page: docs/auto.md. The centre is after one-step estimation (L. Le Cam
 1956), the batches after Singh, Shukla and Vats (2023); response, rebasing and their combination are halfwidth's.
@@ -72,7 +72,7 @@ _LEARNED_RENEWALS = 32.0
 _GROWTH, _RESPONSE_GROWTH = 1.2, 1.5
 _WEIGHED_CHUNKS = 8
 _RESTART_UNTIL = 64
-_SPACING = 0.05
+_SPACING, _PROBED = 0.05, 4
 _FEWEST_BATCHES = 4
 _BIG_DIM = 24
 _PIECE_NUMBERS = 262_144
@@ -122,16 +122,18 @@ class Auto(OwnResult):
         self._phase = 0  # 0: moving, 1: averaging, 2: estimating
         self._point, self._previous, self._origin = (self._theta.copy() for _ in range(3))
         self._P, self._J, self._hessian_sum = (np.zeros((dim, dim)) for _ in range(3))
-        self._hessian_rows, self._Q, self._D, self._bends = (np.zeros(dim) for _ in range(4))
+        self._hessian_rows = 0
+        self._Q, self._D, self._bends = (np.zeros(dim) for _ in range(3))
         self._start_hessian: Vector | None = None
-        self._batches, self._notes = Batches(dim, self._m), ResponseNotes(dim)
+        self._batches = Batches(dim, self._m, triangle=not self.differences)
+        self._notes = ResponseNotes(dim)
         self._began, self._restarts, self._prior_rows = 0, 0, 0.0
         self._next_refresh, self._next_response = 0, 0
         self._weighed: int | None = None  # chunks since the point moved, until the move is weighed
         self._bent, self._learned = 0.0, False
         self._chunks, self._held = 0, 0
-        self._spacing = np.zeros(dim if self.differences else 0)
-        self._turn, self._whole = 0, 0
+        self._spacing = np.zeros(dim)
+        self._turn, self._whole = 0, 0  # of the differences: the next chunk's, and how many chunks make them one by one
 
     # ---- rows in
 
@@ -152,11 +154,11 @@ class Auto(OwnResult):
                 self._chunk,
                 self._filled,
                 self._weighed is not None,
-                (self._point, self._previous, self._origin, self._P, self._J, self._Q),
+                (self._point, self._previous, self._origin, self._P, self._J, self._Q, self._spacing),
                 self._batches.arrays(),
                 self._batches.open,
                 self._batches.length,
-                (self._hessian_sum, self._hessian_rows, self._D),
+                self._D,
                 self._notes.pages(),
             )
             if not math.isfinite(self._theta.sum()):
@@ -205,7 +207,7 @@ class Auto(OwnResult):
     # ---- what happens between chunks
 
     def _plan(self) -> Vector:
-        """The steps and spacings of the chunks until something else has to happen."""
+        """The steps and differences of the chunks until something else has to happen."""
         chunks = min(self._batches.room, self._notes.room)
         if self._weighed is not None:
             chunks = min(chunks, _WEIGHED_CHUNKS - self._weighed)
@@ -215,15 +217,12 @@ class Auto(OwnResult):
             chunks = min(chunks, (2 * (self._phase + 1) * self._first - self._k) // self._m)
         if self._whole:
             chunks = min(chunks, self._whole)
-        plan = np.zeros((chunks, 1 + self._spacing.size))
+        plan = np.zeros((chunks, 2))
         plan[:, 0] = self._steps(chunks)
-        if self._whole:
-            signs = 1.0 - 2.0 * ((self._whole - np.arange(chunks)) % 2)
-            plan[:, 1:] = signs[:, None] * self._spacing
-        elif self.differences:
+        if self.differences:
+            every = 1 if self._whole else _PROBED
             turns = self._turn + np.arange(chunks)
-            j = turns % self.problem.dim
-            plan[np.arange(chunks), 1 + j] = (1.0 - 2.0 * (turns // self.problem.dim % 2)) * self._spacing[j]
+            plan[:, 1] = np.where(turns % every == 0, every * (1.0 - 2.0 * (turns // every % 2)), 0.0)
         return plan
 
     def _steps(self, chunks: int) -> Vector:
@@ -238,7 +237,11 @@ class Auto(OwnResult):
         self._k += done * self._m
         self._chunks += done
         self._batches.note()
-        self._note_probes(done)
+        self._turn += done
+        if self._whole:
+            self._whole -= done
+            if self._whole == 0:
+                self._turn, self._start_hessian = 0, None
         if self._weighed is not None:
             self._weighed += done
             if self._weighed == _WEIGHED_CHUNKS:
@@ -256,14 +259,6 @@ class Auto(OwnResult):
             self._prior_rows = 0.5 * self._k
             self._estimate_from_here()
 
-    def _note_probes(self, done: int) -> None:
-        if self._whole:
-            self._whole -= done
-            if self._whole == 0:
-                self._start_hessian = None
-        else:
-            self._turn += done
-
     def _estimate_from_here(self) -> None:
         """Forget all sums but the mean Hessian's; the point becomes their origin and the prior's centre."""
         self._origin[:] = self._point
@@ -277,13 +272,12 @@ class Auto(OwnResult):
         self._weighed = None
         self._next_refresh = self._next_response = self._k + self._k // 4
         if self.differences and self._start_hessian is not None:
-            self._whole = max(8, self._first // self._m)
+            self._turn, self._whole = 0, max(8, self._first // self._m)
 
     def _clear_batches(self) -> None:
         """Forget the batches, but for their part of the mean Hessian."""
         self._hessian_sum += self._batches.curvature()
-        if not self.differences:
-            self._hessian_rows += self._batches.rows
+        self._hessian_rows += self._batches.rows
         self._batches.clear()
 
     def _mean_hessian(self, curvature: Vector) -> Vector:
@@ -291,9 +285,7 @@ class Auto(OwnResult):
 
         `curvature` is the part that is in the batches.
         """
-        total, rows = self._hessian_sum, self._hessian_rows
-        if not self.differences:
-            total, rows = total + curvature, rows + self._batches.rows
+        total, rows = self._hessian_sum + curvature, self._hessian_rows + self._batches.rows
         if self._start_hessian is not None:
             total, rows = total + self._start_hessian, rows + self._first
         return np.asarray(total / rows)
@@ -317,8 +309,8 @@ class Auto(OwnResult):
 
     def _move_point(self, H: Vector, curvature: Vector) -> None:
         rows = self._batches.rows
-        A = (rows * H if self.differences else curvature) + rows * self._J
-        B = self._batches.right_side(self._J, self._Q, H if self.differences else None)
+        A = curvature + rows * self._J
+        B = self._batches.right_side(self._J, self._Q)
         step = self._origin + solution(A + self._prior_rows * (H + self._J), B) - self._point
         if not math.isfinite(step.sum()):
             raise _diverged(self._k, self._k - self._began)
@@ -353,16 +345,11 @@ class Auto(OwnResult):
         began = self._began or 4 * self._first
         return began + _FEWEST_BATCHES * FIRST_CHUNKS * self._m
 
-    def _response(self) -> tuple[Response, Vector]:
-        """The response as seen now, and the mean Hessian behind it."""
-        curvature = self._batches.curvature()
-        H = self._mean_hessian(curvature) if self.differences else curvature / self._batches.rows
-        return regress(self._notes.moments(), H, self._m), np.asarray(H)
-
     def _own_result(self) -> BatchesResult:
-        response, H = self._response()
+        H = self._batches.curvature() / self._batches.rows
+        response = regress(self._notes.moments(), H, self._m)
         D = self._D / (self._weighed * self._m) if self._weighed else np.zeros(self.problem.dim)
-        equation = self._batches.equation(response.J, self._Q + D, D, H if self.differences else None)
+        equation = self._batches.equation(response.J, self._Q + D, D)
         centre, influences = equation.solve()
         K, n = len(influences), int(equation.rows.sum())
         covariance = n * K / (K - 1.0) * (influences.T @ influences)
