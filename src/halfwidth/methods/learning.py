@@ -74,7 +74,7 @@ CHOOSING: tuple[Method, ...] = (
         "the same from gradients alone: differences on the same rows stand for the Hessian",
         law="t, batches - 1 degrees of freedom",
         data="state-dependent",
-        cost="O(d)",
+        cost="O(d^2)",
         memory="O(64 d^2)",
         pools="no",
         citation="halfwidth; one-step: Le Cam (1956)",
