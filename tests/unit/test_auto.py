@@ -354,6 +354,17 @@ def test_each_warning_has_its_reason(flag, changes, words):
     assert words in text
 
 
+@MODES
+def test_a_restart_forgets_the_rows_before_it(gradient_only):
+    """Seed 6 begins in a curved region: its first move is cut short, and estimation begins anew there."""
+    world = problem("ar-logistic", dim=20)
+    result = Auto(world, gradient_only=gradient_only, seed=6).run(8_000).result()
+    assert any(note.startswith("estimation began anew once at row 2,560") for note in result.diagnostics.notes)
+    assert result.n == 8_000 - 2_560
+    assert np.abs(result.params - world.theta_star).max() < 5.0 * result.bse.max()
+    assert Auto(world, gradient_only=gradient_only, seed=5).run(8_000).result().n == 8_000 - 2_048
+
+
 def test_restarts_are_told():
     calm = made_up(np.random.default_rng(0).standard_normal((40, 2)))
     assert verdict.notes(facts(restarts=2), calm)[-1].startswith("estimation began anew 2 times")

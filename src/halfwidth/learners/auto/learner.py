@@ -271,7 +271,7 @@ class Auto(OwnResult):
         self._D[:] = 0.0
         self._weighed = None
         self._next_refresh = self._next_response = self._k + self._k // 4
-        if self.differences and self._start_hessian is not None:
+        if self.differences:
             self._turn, self._whole = 0, max(8, self._first // self._m)
 
     def _clear_batches(self) -> None:

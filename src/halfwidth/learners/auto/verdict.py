@@ -63,9 +63,8 @@ def notes(facts: Facts, result: BatchesResult) -> tuple[str, ...]:
         answer,
     ]
     if facts.restarts:
-        said.append(
-            f"estimation began anew {facts.restarts} times, last at row {facts.began:,}: the loss was too curved"
-        )
+        times = "once" if facts.restarts == 1 else f"{facts.restarts} times, last"
+        said.append(f"estimation began anew {times} at row {facts.began:,}: the loss was too curved")
     return tuple(said)
 
 
