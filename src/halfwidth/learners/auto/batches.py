@@ -13,10 +13,10 @@ and r_j = B'_j - A'_j c are the batch sums of that same bracket. The interval is
 only decides how fast the bracket mixes. With J = 0 it contains the data's answer to theta, as slow as the deployed
 steps; with J the slope of that answer (`halfwidth.learners.auto.response`) only noise is left, and short batches do.
 
-Without a Hessian some chunks stand for several: H_c comes from differences in every fourth, and counts four times. The
-mean of H_c (point_c - c) is what matters, and the point does not move between refreshes, so nothing is lost but noise.
-A mean Hessian of all differences in the place of H_c would not do: it belongs to no point, and to the order of Q, D3
-times the mean distance of the points from the last one stays in the centre, in the same direction for every pair.
+Without a Hessian H_c is made of differences on every fourth chunk, and the three after it take it over: the mean of
+H_c (point_c - c) is what matters, and the point rarely moves, so nothing is lost but noise. A mean Hessian of all
+differences in its place would not do: it belongs to no point, and to the order of Q, D3 times the mean distance of the
+points from the last one stays in the centre, in the same direction for every pair.
 
 Q is what the expansions leave out, a row: rows expanded at an older point carry 1/2 D3[point_c - theta*]^2. Every move
 of the point is weighed on the chunks after it (D a row), and Q += D corrects all rows from before the move; the rows

@@ -8,7 +8,7 @@ at the linearisation point `point`, it adds, relative to a fixed `origin`,
 to the open batch `at`, and opens the next one when this one has `length` rows; of A only the lower triangle, for a
 Hessian is symmetric. It notes g and theta - point for the regression of the response. Without a Hessian, H is made of
 differences of gradients on the chunk's rows, one coordinate at a time, and A is taken whole; only some chunks do it,
-with a weight: the number of chunks that they stand for.
+the others take over the last `H`.
 
 While the last move of the linearisation point is being weighed (`moved`), D collects what is not linear in it,
 
@@ -18,10 +18,10 @@ Then theta moves, theta -= eta p with p = P g(theta), and never past the chunk's
 
     eta = min(eta_k, g(theta)'p / p'(H(theta) + m J) p), and 0 if g(theta)'p <= 0.
 
-Row c of `plan` belongs to chunk c: its step eta_k and the weight of its differences, 0 where none are made and negative
-where they are made backwards. The loop ends after as many chunks as there are rows in `plan`, or before a row that is
-not usable; rows that do not fill a chunk wait in `chunk`, where the plan's last chunk is left otherwise. `total` is the
-sum of theta - theta_0 over the rows, and `thetas`, unless it is empty, takes the iterates themselves.
+Row c of `plan` belongs to chunk c: its step eta_k and the sign of its differences, 0 where none are made. The loop ends
+after as many chunks as there are rows in `plan`, or before a row that is not usable; rows that do not fill a chunk wait
+in `chunk`, where the plan's last chunk is left otherwise. `total` is the sum of theta - theta_0 over the rows, and
+`thetas`, unless it is empty, takes the iterates themselves.
 """
 
 from __future__ import annotations
@@ -95,12 +95,13 @@ def with_hessian(
         batches,
         at,
         length,
-        D,
+        measured,
         notes,
     ):
         fingerprint  # noqa: B018  (part of the disk cache's key)
         point, previous, origin, P, J, Q, _ = frozen
         A, b, T, n, moved_rows = batches
+        D, _ = measured
         noted_g, noted_offset = notes
         m, dim = chunk.shape[0], theta.shape[0]
         deployed_g, g, previous_g = np.empty(dim), np.empty(dim), np.empty(dim)
@@ -212,12 +213,13 @@ def with_differences(sample: Function, usable: Function, gradient: Function, fin
         batches,
         at,
         length,
-        D,
+        measured,
         notes,
     ):
         fingerprint  # noqa: B018  (part of the disk cache's key)
         point, previous, origin, P, J, Q, spacing = frozen
         A, b, T, n, moved_rows = batches
+        D, H = measured
         noted_g, noted_offset = notes
         m, dim = chunk.shape[0], theta.shape[0]
         points, sums = np.empty((dim + 4, dim)), np.empty((dim + 4, dim))
@@ -241,11 +243,11 @@ def with_differences(sample: Function, usable: Function, gradient: Function, fin
             points[0] = theta
             points[1] = point
             count = 2
-            weight = abs(plan[done, 1])
-            if weight > 0.0:
+            sign = plan[done, 1]
+            if sign != 0.0:
                 for j in range(dim):
                     points[count] = point
-                    points[count, j] += np.copysign(spacing[j], plan[done, 1])
+                    points[count, j] += sign * spacing[j]
                     count += 1
             if moved:
                 points[count] = previous
@@ -260,12 +262,11 @@ def with_differences(sample: Function, usable: Function, gradient: Function, fin
             if moved:
                 bent = sums[count - 2] - g - (sums[count - 1] - g) / _FRACTION
                 D += bent / (1.0 - _FRACTION)
-            if weight > 0.0:
+            if sign != 0.0:
                 for j in range(dim):
-                    column = weight * (sums[2 + j] - g) / np.copysign(spacing[j], plan[done, 1])
-                    A[at, :, j] += column
-                    b[at] += column * (point[j] - origin[j])
-            b[at] += m * Q - g
+                    H[:, j] = (sums[2 + j] - g) / (sign * spacing[j])
+            A[at] += H
+            b[at] += np.dot(H, point - origin) - g + m * Q
             T[at] += m * (theta - origin)
             n[at] += m
             moved_rows[at] += m * moved

@@ -25,7 +25,8 @@ nearly uncorrelated with the rows, and the correction Q overshoots. A move along
 enough (`bent` above 0.3 on the chunk at hand) is shortened and estimation begins anew from there.
 
 Without a Hessian, differences of gradients make one on every fourth chunk, forwards and backwards in turn, and on each
-of the first chunks of estimation; the spacing is 1/20 of what one row moves a Newton step by.
+of the first chunks of estimation; the chunks between take over the last one. The spacing is 1/20 of what one row moves
+a Newton step by.
 
 Equations: `halfwidth.learners.auto.batches`; page: docs/auto.md. The centre is after one-step estimation (L. Le Cam
 1956), the batches after Singh, Shukla and Vats (2023); response, rebasing and their combination are halfwidth's.
@@ -34,6 +35,7 @@ Equations: `halfwidth.learners.auto.batches`; page: docs/auto.md. The centre is 
 |--------------------------|-------------------------------------------|
 | point, point_0, previous | `_point`, `_origin`, `_previous`          |
 | H, J, P                  | `_mean_hessian`, `_J`, `_P`               |
+| the last H_c made        | `_H`                                      |
 | Q, D                     | `_Q`, `_D`                                |
 | n_0                      | `_prior_rows`                             |
 """
@@ -121,7 +123,7 @@ class Auto(OwnResult):
         self._k = 0  # rows in finished chunks
         self._phase = 0  # 0: moving, 1: averaging, 2: estimating
         self._point, self._previous, self._origin = (self._theta.copy() for _ in range(3))
-        self._P, self._J, self._hessian_sum = (np.zeros((dim, dim)) for _ in range(3))
+        self._P, self._J, self._H, self._hessian_sum = (np.zeros((dim, dim)) for _ in range(4))
         self._hessian_rows = 0
         self._Q, self._D, self._bends = (np.zeros(dim) for _ in range(3))
         self._start_hessian: Vector | None = None
@@ -133,7 +135,7 @@ class Auto(OwnResult):
         self._bent, self._learned = 0.0, False
         self._chunks, self._held = 0, 0
         self._spacing = np.zeros(dim)
-        self._turn, self._whole = 0, 0  # of the differences: the next chunk's, and how many chunks make them one by one
+        self._turn, self._whole = 0, 0  # of the differences: the next chunk's, and how many chunks each make them
 
     # ---- rows in
 
@@ -158,7 +160,7 @@ class Auto(OwnResult):
                 self._batches.arrays(),
                 self._batches.open,
                 self._batches.length,
-                self._D,
+                (self._D, self._H),
                 self._notes.pages(),
             )
             if not math.isfinite(self._theta.sum()):
@@ -222,7 +224,7 @@ class Auto(OwnResult):
         if self.differences:
             every = 1 if self._whole else _PROBED
             turns = self._turn + np.arange(chunks)
-            plan[:, 1] = np.where(turns % every == 0, every * (1.0 - 2.0 * (turns // every % 2)), 0.0)
+            plan[:, 1] = np.where(turns % every == 0, 1.0 - 2.0 * (turns // every % 2), 0.0)
         return plan
 
     def _steps(self, chunks: int) -> Vector:
