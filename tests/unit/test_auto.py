@@ -144,6 +144,17 @@ def test_without_an_answer_the_centre_is_least_squares_after_the_start(dim):
     np.testing.assert_allclose(result.params, fit, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize(("name", "settings"), [("swap-game", {"rho": 0.9}), ("performative-mean", {})])
+def test_where_all_rows_share_a_hessian_differences_lose_nothing(name, settings):
+    """At any number of chunks, whether or not the last one made differences."""
+    world = problem(name, **settings)
+    told, differenced = Auto(world, seed=3), Auto(world, gradient_only=True, seed=3)
+    for n in (12_000, 64, 64, 64, 3_000):
+        one, other = told.run(n).result(), differenced.run(n).result()
+        np.testing.assert_allclose(other.params, one.params, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(other.covariance, one.covariance, rtol=1e-9, atol=1e-12)
+
+
 def test_an_answer_is_seen_where_there_is_one_and_rarely_elsewhere():
     def corrected(world, seed):
         return any("the data answer" in note for note in Auto(world, seed=seed).run(12_000).result().diagnostics.notes)
