@@ -61,8 +61,10 @@ def descend_truncated(sample: Function, gradient: Function, fingerprint: str) ->
                 for j in range(theta.shape[0]):
                     theta[j] -= steps[i] * grad[j]
             else:
-                theta[:] = origin
-                state[:] = state_0
+                for j in range(theta.shape[0]):
+                    theta[j] = origin[j]
+                for j in range(state.shape[0]):
+                    state[j] = state_0[j]
                 hits[truncations] = i
                 truncations += 1
             for j in range(theta.shape[0]):

@@ -52,6 +52,14 @@ def add_to(total, part):  # type: ignore[no-untyped-def]
 
 
 @jitable
+def copy_rows(rows, first, end, into, at):  # type: ignore[no-untyped-def]
+    """into[at:] = rows[first:end]; as a loop, since the compiler takes seconds over the checks of an assignment."""
+    for i in range(end - first):
+        for j in range(rows.shape[1]):
+            into[at + i, j] = rows[first + i, j]
+
+
+@jitable
 def deploy(theta, rows, theta_0, total, thetas, first):  # type: ignore[no-untyped-def]
     """Theta is deployed for so many rows, from the given one on."""
     for j in range(theta.shape[0]):
@@ -122,7 +130,7 @@ def with_hessian(
                     if not usable(rows[i]):
                         end = i
                         break
-                chunk[filled : filled + end - used] = rows[used:end]
+                copy_rows(rows, used, end, chunk, filled)
                 filled += end - used
                 if filled < m:
                     deploy(theta, end - used, theta_0, total, thetas, used)
@@ -147,7 +155,7 @@ def with_hessian(
                     weighted[i, j] = weights[i] * directions[i, j]
             if not usable(odd):
                 while usable(block[filled]):
-                    chunk[filled] = block[filled]
+                    copy_rows(block, filled, filled + 1, chunk, filled)
                     filled += 1
                 deploy(theta, filled, theta_0, total, thetas, used)
                 used += filled
@@ -187,7 +195,7 @@ def with_hessian(
             used = end
             done += 1
             if whole and done == plan.shape[0]:
-                chunk[:] = block
+                copy_rows(block, 0, m, chunk, 0)
         return used, filled, done, held
 
     return curved_chunks
@@ -232,7 +240,7 @@ def with_differences(sample: Function, usable: Function, gradient: Function, fin
                 if not usable(rows[i]):
                     end = i
                     break
-            chunk[filled : filled + end - used] = rows[used:end]
+            copy_rows(rows, used, end, chunk, filled)
             filled += end - used
             if filled < m:
                 deploy(theta, end - used, theta_0, total, thetas, used)
