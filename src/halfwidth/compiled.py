@@ -26,7 +26,7 @@ _ANNOUNCE_AFTER_SECONDS = 1.0
 # Sums may be reassociated (so that dot products vectorise); nan and inf keep their meaning, and 1/0 is inf: a division
 # that may raise costs three times a sigmoid, for the references it must give back.
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "nogil": True, "error_model": "numpy"}
-# Left to itself the compiler calls a sampler with thirty arguments on the stack, and draws a third slower.
+# Left to itself the compiler calls a sampler with thirty arguments on the stack, and takes half as long again.
 _MARKED_OPTIONS: dict[str, Any] = {**_OPTIONS, "forceinline": True}
 _marked: list[Function] = []
 _registered: list[str] = []  # the source of each marked function that Numba knows
