@@ -16,7 +16,7 @@ import statsmodels.api as sm
 from statsmodels.stats.sandwich_covariance import S_hac_simple
 
 from halfwidth.streams import regression_file
-from halfwidth.streams.frames import features
+from halfwidth.streams.datasets.frames import features
 
 CASES = {
     "beijing-linear": ("beijing", "log_pm25", "linear", 500),

@@ -13,7 +13,7 @@ import pytest
 
 from halfwidth.paper import TARGETS, reproduce
 from halfwidth.paper.arms import SCALES
-from halfwidth.paper.run import Runner
+from halfwidth.paper.run_arms import Runner
 from halfwidth.paper.target import Order
 from halfwidth.study.backends import LocalBackend
 from halfwidth.study.store import Store

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from halfwidth import OverlappingBatchMeans, PowerStep, learners
 from halfwidth.errors import NotEnoughData
 from halfwidth.learners.base import Learner
-from halfwidth.learners.own import OwnResult
-from halfwidth.learners.warm import collect_rows, warm_theta
+from halfwidth.learners.own_result import OwnResult
+from halfwidth.learners.warm_start import collect_rows, warm_theta
 from halfwidth.problems import problem
 
 DIM = 3

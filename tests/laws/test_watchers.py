@@ -15,7 +15,7 @@ from scipy.signal import lfilter
 
 import twins
 from halfwidth.errors import CannotPool, InputError, NotEnoughData
-from halfwidth.inference.scaling import MEAN_SQUARE
+from halfwidth.inference.scaling_laws import MEAN_SQUARE
 from halfwidth.schedules import PowerStep
 from halfwidth.watchers import (
     Burned,

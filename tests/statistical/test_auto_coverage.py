@@ -11,7 +11,7 @@ import pytest
 
 from halfwidth import Auto
 from halfwidth.learners.auto import learner as auto_learner
-from halfwidth.learners.auto.response import Response
+from halfwidth.learners.auto.feedback import Response
 from halfwidth.problems import problem
 
 REPLICATES = 100

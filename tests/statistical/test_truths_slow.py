@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from halfwidth import CappedSGD, PowerStep
-from halfwidth.compiled import kernel, specialise
 from halfwidth.inference.laws import block_law
+from halfwidth.kernels.compile import kernel, specialise
 from halfwidth.problems import problem
 from halfwidth.schedules import BlockPlan
 

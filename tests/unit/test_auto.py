@@ -12,11 +12,11 @@ import auto_twin
 from halfwidth import Auto, FixedBatchMeans, OverlappingBatchMeans, Problem
 from halfwidth.errors import Diverged, InputError, NotEnoughData, NotIdentified
 from halfwidth.inference import Diagnostics
-from halfwidth.inference.batches import BatchesResult, in_pairs
-from halfwidth.inference.student import StudentLaw
-from halfwidth.learners.auto import verdict
-from halfwidth.learners.auto.response import Moments, Response, ResponseNotes, regress
-from halfwidth.learners.warm import collect_rows
+from halfwidth.inference.batch_result import BatchesResult, in_pairs
+from halfwidth.inference.student_law import StudentLaw
+from halfwidth.learners.auto import status
+from halfwidth.learners.auto.feedback import Moments, Response, ResponseNotes, regress
+from halfwidth.learners.warm_start import collect_rows
 from halfwidth.methods import Setting, method
 from halfwidth.problems import problem
 
@@ -343,7 +343,7 @@ def facts(**changes):
         "bent": 0.0,
         "restarts": 0,
     }
-    return verdict.Facts(**usual | changes)
+    return status.Facts(**usual | changes)
 
 
 @pytest.mark.parametrize(
@@ -359,8 +359,8 @@ def facts(**changes):
 )
 def test_each_warning_has_its_reason(flag, changes, words):
     calm = made_up(np.random.default_rng(0).standard_normal((40, 2)))
-    assert verdict.flags(facts(), calm) == ()
-    ((name, text),) = verdict.flags(facts(**changes), calm)
+    assert status.flags(facts(), calm) == ()
+    ((name, text),) = status.flags(facts(**changes), calm)
     assert name == flag
     assert words in text
 
@@ -378,7 +378,7 @@ def test_a_restart_forgets_the_rows_before_it(gradient_only):
 
 def test_restarts_are_told():
     calm = made_up(np.random.default_rng(0).standard_normal((40, 2)))
-    assert verdict.notes(facts(restarts=2), calm)[-1].startswith("estimation began anew 2 times")
+    assert status.notes(facts(restarts=2), calm)[-1].startswith("estimation began anew 2 times")
 
 
 def test_longer_batches_are_taken_where_they_say_more():
@@ -397,7 +397,7 @@ def test_longer_batches_are_taken_where_they_say_more():
     np.testing.assert_allclose(result.interval().half_width, result.law.quantile(0.95) * result.bse)
     one = result.interval([1.0, 0.0])
     assert one.half_width == pytest.approx(result.interval().half_width[0])
-    assert "longer ones for 1 of 2 coordinates" in "".join(verdict.notes(facts(), result))
+    assert "longer ones for 1 of 2 coordinates" in "".join(status.notes(facts(), result))
 
 
 def test_an_odd_batch_joins_the_first_pair():

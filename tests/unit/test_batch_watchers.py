@@ -11,12 +11,12 @@ from scipy.special import erfc
 import halfwidth as hw
 from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.inference.laws import NormalLaw
-from halfwidth.inference.scaling import LEVELS, MEAN_SQUARE, QUANTILES, FunctionalLaw, scaling_law
-from halfwidth.inference.sequence import MixtureLaw
+from halfwidth.inference.normal_mixture import MixtureLaw
+from halfwidth.inference.scaling_laws import LEVELS, MEAN_SQUARE, QUANTILES, FunctionalLaw, scaling_law
 from halfwidth.methods import METHODS, Setting, method
 from halfwidth.watchers.base import restored
-from halfwidth.watchers.flattop import flat_top_degrees_of_freedom
-from halfwidth.watchers.spectral import bartlett_moments
+from halfwidth.watchers.flat_top import flat_top_degrees_of_freedom
+from halfwidth.watchers.spectral_variance import bartlett_moments
 
 REPLICATES = 4_000
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from halfwidth.errors import BrokenCheckpoint, InputError
-from halfwidth.streams import read_checkpoint, write_checkpoint
-from halfwidth.streams.checkpoint import _pack, _unpack
+from halfwidth.state.checkpoint import _pack, _unpack, read_checkpoint, write_checkpoint
 
 _arrays = hnp.arrays(
     dtype=st.sampled_from(["f8", "f4", "i8", "u1", "?", "c16", "U3", ">f8"]),

@@ -8,9 +8,9 @@ import learner_twins
 import twins
 from halfwidth import Problem
 from halfwidth.errors import NotIdentified
+from halfwidth.inference.longrun import long_run_covariance
 from halfwidth.learners import ChunkedNewton
-from halfwidth.learners.chunked import CHUNK_ROWS
-from halfwidth.learners.longrun import long_run_covariance
+from halfwidth.learners.newton.chunked import CHUNK_ROWS
 from halfwidth.problems import problem
 
 DIM = 3

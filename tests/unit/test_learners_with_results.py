@@ -11,7 +11,7 @@ import learner_twins
 import twins
 from halfwidth import OverlappingBatchMeans, PowerStep, Problem
 from halfwidth.errors import Diverged, InputError, NotEnoughData
-from halfwidth.inference.draws import hull_rank
+from halfwidth.inference.replicate_result import hull_rank
 from halfwidth.learners import (
     LEARNERS,
     CappedSGD,
@@ -29,8 +29,8 @@ from halfwidth.learners import (
     TrajectoryRegression,
     ZerothOrderSGD,
 )
-from halfwidth.learners.sums import BatchSums
-from halfwidth.learners.warm import collect_rows
+from halfwidth.learners.newton.merging_sums import BatchSums
+from halfwidth.learners.warm_start import collect_rows
 from halfwidth.methods import Setting, method
 from halfwidth.problems import problem
 

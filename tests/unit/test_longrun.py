@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from halfwidth.inference.student import StudentLaw
-from halfwidth.learners.longrun import andrews_bandwidth, long_run_covariance, quadratic_spectral
+from halfwidth.inference.longrun import andrews_bandwidth, long_run_covariance, quadratic_spectral
+from halfwidth.inference.student_law import StudentLaw
 
 
 def slow_twin(z, bandwidth):

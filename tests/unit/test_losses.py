@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from halfwidth.errors import InputError, UnknownName
-from halfwidth.problems.losses import FAMILIES, Quantile, make_loss
+from halfwidth.families import FAMILIES, make_loss
+from halfwidth.families.quantile import Quantile
 
 ETA = np.linspace(-2.0, 2.0, 41)
 TARGETS = {"linear": 0.3, "logistic": 1.0, "poisson": 3.0, "quantile": 0.31, "huber": 0.3}

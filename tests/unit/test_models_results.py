@@ -129,7 +129,7 @@ def test_save_and_load_go_on_with_the_same_bits(family, tmp_path, frame):
 
 
 def test_a_file_without_a_model_is_refused(tmp_path):
-    from halfwidth.streams import write_checkpoint
+    from halfwidth.state.checkpoint import write_checkpoint
 
     write_checkpoint(tmp_path / "other", {"kind": "other"})
     with pytest.raises(BrokenCheckpoint, match="no model is stored here"):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from halfwidth.errors import InputError, NotEnoughData
-from halfwidth.learners.batches import ScoreBatches, capacity_for
-from halfwidth.learners.newton import RenewableNewton
-from halfwidth.learners.sample import RowSample, hashed
-from halfwidth.problems.losses import FAMILIES
+from halfwidth.families import FAMILIES
+from halfwidth.learners.newton.kept_sample import RowSample, hashed
+from halfwidth.learners.newton.renewable import RenewableNewton
+from halfwidth.learners.newton.score_batches import ScoreBatches, capacity_for
 
 
 def rows(family, n=3000, d=3, seed=0):

@@ -9,11 +9,11 @@ import learner_twins
 import twins
 from halfwidth import PowerStep
 from halfwidth.errors import NotIdentified
-from halfwidth.inference.batches import batch_variance
+from halfwidth.inference.batch_result import batch_variance
 from halfwidth.learners import CappedSGD, OneStep
-from halfwidth.learners.onestep import FEWEST_BATCHES, long_enough
+from halfwidth.learners.sgd.one_step import FEWEST_BATCHES, long_enough
 from halfwidth.problems import problem
-from halfwidth.problems.logistic import logistic_gradient
+from halfwidth.problems.seed_logistic import logistic_gradient
 
 DIM = 3
 STEP = PowerStep(0.5, 0.6)

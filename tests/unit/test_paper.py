@@ -13,10 +13,10 @@ from halfwidth.paper import chosen_targets
 from halfwidth.paper.arms import SCALES, boot, scale, synthetic_arm
 from halfwidth.paper.choices import choices_table
 from halfwidth.paper.comparisons import against, growth, last, log_ratio, sign, unchanged
-from halfwidth.paper.scores import Estimated, log_slope, mean_and_error, paper_fields
+from halfwidth.paper.paper_scores import Estimated, log_slope, mean_and_error, paper_fields
 from halfwidth.problems import problem
-from halfwidth.problems.credit import FEATURES, read_population
-from halfwidth.streams.credit import LABEL, credit_population
+from halfwidth.problems.strategic_credit import FEATURES, read_population
+from halfwidth.streams.datasets.credit_agents import LABEL, credit_population
 from halfwidth.study import Spec
 from halfwidth.study.replicate import Notes
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from halfwidth.compiled import kernel
-from halfwidth.products import add_symmetric, mirrored
+from halfwidth.kernels.compile import kernel
+from halfwidth.kernels.products import add_symmetric, mirrored
 
 
 @kernel

@@ -19,7 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halfwidth.errors import BadRow, InputError
-from halfwidth.streams import Chunk, Stream, open_stream, text_readers
+from halfwidth.streams import Chunk, Stream, open_stream
+from halfwidth.streams.sources import text_readers
 
 BAD = {
     "": "missing value",

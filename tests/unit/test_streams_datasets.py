@@ -14,9 +14,10 @@ import pandas as pd
 import pytest
 
 from halfwidth.errors import DataUnavailable, InputError, UnknownName
-from halfwidth.streams import beijing_frame, dataset, datasets, flights_frame, open_stream, regression_file
-from halfwidth.streams.datasets import RELEASES, Release, cache_folder
-from halfwidth.streams.frames import features
+from halfwidth.streams import beijing_frame, dataset, flights_frame, open_stream, regression_file
+from halfwidth.streams.datasets import fetch as datasets
+from halfwidth.streams.datasets.fetch import RELEASES, Release, cache_folder
+from halfwidth.streams.datasets.frames import features
 
 CSV = b"a,y\n1,2\n"
 BEIJING = """No,year,month,day,hour,pm2.5,DEWP,TEMP,PRES,cbwd,Iws,Is,Ir

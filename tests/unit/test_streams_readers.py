@@ -24,8 +24,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halfwidth.errors import BadRow, InputError, MissingExtra, NotEnoughData
-from halfwidth.streams import Chunk, Stream, open_stream, text_readers
-from halfwidth.streams.files import find_files, natural_key
+from halfwidth.streams import Chunk, Stream, open_stream
+from halfwidth.streams.sources import text_readers
+from halfwidth.streams.sources.files import find_files, natural_key
 
 Rows = list[tuple[float, int, bool, float]]
 _finite = st.floats(allow_nan=False, allow_infinity=False)

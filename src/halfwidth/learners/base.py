@@ -4,9 +4,10 @@ A learner works through rows in chunks. Where the problem has its own source, ea
 is deployed (so that a world that answers back sees every step); otherwise rows are given. After every chunk the
 iterates go to all watchers.
 
-With `warm_start=m` the first m rows only find a start (`halfwidth.learners.warm`), where the trajectory begins: its
-count k starts at 1. With `burn_in=b` its first b iterates are walked and forgotten: k runs on, but watchers, averages
-and results see nothing of them. All these rows count in `n_seen`, since they were paid for, not in `n_iterates`.
+With `warm_start=m` the first m rows only find a start (`halfwidth.learners.warm_start`), where the trajectory begins:
+its count k starts at 1. With `burn_in=b` its first b iterates are walked and forgotten: k runs on, but watchers,
+averages and results see nothing of them. All these rows count in `n_seen`, since they were paid for, not in
+`n_iterates`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from halfwidth.checks import check_count, check_vector
 from halfwidth.errors import Diverged, InputError
 from halfwidth.inference import Result
-from halfwidth.learners.warm import collect_rows, warm_theta
+from halfwidth.learners.warm_start import collect_rows, warm_theta
 from halfwidth.problems import Problem
 from halfwidth.schedules import PowerStep, Schedule
 from halfwidth.watchers import Watcher

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import InputError, MissingExtra, NotEnoughData, NotIdentified
+from halfwidth.families import Loss, make_loss
 from halfwidth.models.engine import Engine, engine_from_state, make_engine
+from halfwidth.models.identification import skipped_text
 from halfwidth.models.results import RegressionResult
-from halfwidth.models.status import skipped_text
-from halfwidth.problems.losses import Loss, make_loss
 
 try:
     from sklearn.base import BaseEstimator
@@ -199,14 +199,14 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, atomically and without pickle; `load` gives it back, bit for bit."""
-        from halfwidth.streams import write_checkpoint
+        from halfwidth.state.checkpoint import write_checkpoint
 
         write_checkpoint(path, self.to_state())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The model that `save` wrote; it goes on learning where it stood."""
-        from halfwidth.streams import read_checkpoint
+        from halfwidth.state.checkpoint import read_checkpoint
 
         return cls.from_state(read_checkpoint(path))
 

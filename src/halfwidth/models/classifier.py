@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halfwidth.errors import InputError
+from halfwidth.families.logistic import Logistic
 from halfwidth.models.base import StreamModel, Vector
-from halfwidth.problems.losses import Logistic
 
 from sklearn.base import ClassifierMixin  # isort: skip  (models.base says what is missing)
 from sklearn.utils.multiclass import check_classification_targets  # isort: skip

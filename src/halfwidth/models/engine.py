@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from halfwidth.errors import InputError, UnknownName
-from halfwidth.learners.newton import RenewableNewton
+from halfwidth.families import Loss
+from halfwidth.learners.newton.renewable import RenewableNewton
 from halfwidth.models.newton_engine import METHOD, NewtonEngine
 from halfwidth.models.sgd_engine import SGDEngine
-from halfwidth.problems.losses import Loss
 
 Engine = NewtonEngine | SGDEngine
 

@@ -17,10 +17,11 @@ import numpy as np
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
+from halfwidth.families import ALIASES
 from halfwidth.models.base import StreamModel
 from halfwidth.models.registry import model_class, model_from_state
-from halfwidth.problems.losses import ALIASES
-from halfwidth.streams import Chunk, Stream, open_stream, read_checkpoint, write_checkpoint
+from halfwidth.state.checkpoint import read_checkpoint, write_checkpoint
+from halfwidth.streams import Chunk, Stream, open_stream
 
 Every = int | Literal["doubling"]
 Report = Callable[[StreamModel], None]

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.families import Loss
 from halfwidth.inference import Diagnostics, Result
-from halfwidth.inference.student import StudentLaw
-from halfwidth.learners.longrun import FEW_DEGREES_OF_FREEDOM, LongRun, long_run_flags
-from halfwidth.learners.newton import RenewableNewton
-from halfwidth.learners.renewed import Fit
+from halfwidth.inference.longrun import FEW_DEGREES_OF_FREEDOM, LongRun, long_run_flags
+from halfwidth.inference.student_law import StudentLaw
+from halfwidth.learners.newton.renewable import RenewableNewton
+from halfwidth.learners.newton.snapshot import Fit
+from halfwidth.models.identification import Flag, failure
 from halfwidth.models.results import Basis
-from halfwidth.models.status import Flag, failure
-from halfwidth.problems.losses import Loss
 
 Vector = NDArray[np.float64]
 

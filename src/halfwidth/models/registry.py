@@ -6,10 +6,10 @@ import os
 from typing import Any
 
 from halfwidth.errors import BrokenCheckpoint, UnknownName
+from halfwidth.families import ALIASES
 from halfwidth.models.base import StreamModel
 from halfwidth.models.classifier import LogisticRegression
 from halfwidth.models.regressors import HuberRegressor, LinearRegression, PoissonRegressor, QuantileRegressor
-from halfwidth.problems.losses import ALIASES
 
 MODELS: dict[str, type[StreamModel]] = {
     model.family: model
@@ -35,7 +35,7 @@ def model_from_state(state: dict[str, Any]) -> StreamModel:
 
 def load(path: str | os.PathLike[str]) -> StreamModel:
     """The model in a file that `model.save` or a checkpoint of `fit` wrote."""
-    from halfwidth.streams import read_checkpoint
+    from halfwidth.state.checkpoint import read_checkpoint
 
     state = read_checkpoint(path)
     return model_from_state(state["model"] if state.get("kind") == "fit" else state)

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
+from halfwidth.families import Loss, make_loss
 from halfwidth.models.base import StreamModel
-from halfwidth.problems.losses import Loss, make_loss
 
 from sklearn.base import RegressorMixin  # isort: skip  (models.base says what is missing)
 

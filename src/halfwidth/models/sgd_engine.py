@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.errors import InputError, NotEnoughData
+from halfwidth.families import Loss, make_loss
 from halfwidth.inference import Result
 from halfwidth.learners import CappedSGD
-from halfwidth.learners.damped import Rows, first_fit, prior_weights
-from halfwidth.learners.scaling import Scaling
+from halfwidth.learners.newton.column_scaling import Scaling
+from halfwidth.learners.newton.newton_solver import Rows, first_fit, prior_weights
 from halfwidth.methods import METHODS, Setting, method
+from halfwidth.models.identification import ROWS_BEYOND_COEFFICIENTS, Flag
 from halfwidth.models.results import Basis
-from halfwidth.models.status import ROWS_BEYOND_COEFFICIENTS, Flag
-from halfwidth.problems.losses import Loss, make_loss
-from halfwidth.problems.regression import EXTRA_COLUMNS, regression_problem
+from halfwidth.problems.given_rows import EXTRA_COLUMNS, regression_problem
 
 Vector = NDArray[np.float64]
 

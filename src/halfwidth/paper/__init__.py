@@ -12,19 +12,27 @@ from pathlib import Path
 from typing import Any
 
 from halfwidth.errors import UnknownName
-from halfwidth.paper import bootstrap, credit, dependence_linear, dependence_logistic, independent, synthetic, times
+from halfwidth.paper import credit_example, dependence, synthetic, times, versus
 from halfwidth.paper.choices import choices_table
+from halfwidth.paper.paper_scores import Row
 from halfwidth.paper.report import page
-from halfwidth.paper.run import Runner
-from halfwidth.paper.scores import Row
+from halfwidth.paper.run_arms import Runner
 from halfwidth.paper.target import Order, Target
 from halfwidth.plots.sheet import draw_sheet
 from halfwidth.streams.block import need
 
 __all__ = ["TARGETS", "chosen_targets", "reproduce"]
 
-_MODULES = (synthetic, bootstrap, dependence_linear, dependence_logistic, independent, credit, times)
-TARGETS: dict[str, Target] = {module.TARGET.name: module.TARGET for module in _MODULES}
+_TARGETS = (
+    synthetic.TARGET,
+    versus.BOOTSTRAP,
+    dependence.LINEAR,
+    dependence.LOGISTIC,
+    versus.INDEPENDENT,
+    credit_example.TARGET,
+    times.TARGET,
+)
+TARGETS: dict[str, Target] = {target.name: target for target in _TARGETS}
 
 
 def chosen_targets(name: str) -> tuple[Target, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from halfwidth.paper.scores import Row
+from halfwidth.paper.paper_scores import Row
 
 RATE = -0.125
 

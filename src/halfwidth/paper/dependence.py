@@ -1,4 +1,4 @@
-"""How strongly the data answer: the pieces that `dependence-linear` and `dependence-logistic` share."""
+"""Effect of the strength of the feedback on BM: epsilon = 0.1, 0.5, 0.9 in d = 2 and 5, linear and logistic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from halfwidth.paper.comparisons import (
     unchanged,
 )
 from halfwidth.paper.panels import EXACT, PAPER, sheet
-from halfwidth.paper.scores import Row
+from halfwidth.paper.paper_scores import Row
+from halfwidth.paper.target import Target, studied
 from halfwidth.plots.sheet import Sheet
 
 EPSILONS = (0.1, 0.5, 0.9)
@@ -61,3 +62,22 @@ def dependence_compare(rows: Sequence[Row], *, worse: bool) -> list[Comparison]:
 
 def _epsilon(row: Row) -> float:
     return float(row["epsilon"])
+
+
+LINEAR = Target(
+    "dependence-linear",
+    "Effect of state dependence, linear regression",
+    "Stronger dependence makes the covariance error larger and leaves the coverage as it is.",
+    studied(lambda order: dependence_arms(order.size, order.seed, "linear")),
+    lambda rows: dependence_sheets(rows, "dependence-linear", "linear"),
+    lambda rows: dependence_compare(rows, worse=True),
+)
+
+LOGISTIC = Target(
+    "dependence-logistic",
+    "Effect of state dependence, logistic regression",
+    "The estimator is less sensitive to the dependence than in linear regression.",
+    studied(lambda order: dependence_arms(order.size, order.seed, "logistic")),
+    lambda rows: dependence_sheets(rows, "dependence-logistic", "logistic"),
+    lambda rows: dependence_compare(rows, worse=False),
+)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from halfwidth.paper.comparisons import RATE
-from halfwidth.paper.scores import Row
+from halfwidth.paper.paper_scores import Row
 from halfwidth.plots.sheet import Line, Panel, Sheet
 
 PAPER = ("sigma_error_paper", "coverage_paper", "width")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from halfwidth.paper.comparisons import Comparison, last
-from halfwidth.paper.scores import Row
+from halfwidth.paper.paper_scores import Row
 from halfwidth.paper.target import Order, Target
 
 _LABELS = ("variant", "model", "dim", "epsilon", "movers", "name")

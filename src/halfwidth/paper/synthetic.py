@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from halfwidth.paper.arms import BM, MODELS, Arm, synthetic_arm, with_auto
 from halfwidth.paper.comparisons import Comparison, against, covers, growth, last, log_ratio, slopes
 from halfwidth.paper.panels import EXACT, PAPER, sheet
-from halfwidth.paper.scores import Row
+from halfwidth.paper.paper_scores import Row
 from halfwidth.paper.target import Order, Target, studied
 from halfwidth.plots.sheet import Sheet
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from halfwidth.paper.arms import Arm, Scale
 from halfwidth.paper.comparisons import Comparison
-from halfwidth.paper.run import Runner, run_arms
-from halfwidth.paper.scores import Row
+from halfwidth.paper.paper_scores import Row
+from halfwidth.paper.run_arms import Runner, run_arms
 from halfwidth.plots.sheet import Sheet
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from halfwidth.methods import method
 from halfwidth.paper.arms import BM, MODELS, boot, short_name, synthetic_arm
 from halfwidth.paper.comparisons import Comparison, place
-from halfwidth.paper.run import Runner
-from halfwidth.paper.scores import Row
+from halfwidth.paper.paper_scores import Row
+from halfwidth.paper.run_arms import Runner
 from halfwidth.paper.target import Order, Target
 from halfwidth.paper.versus import COPIES
 from halfwidth.plots.sheet import Line, Panel, Sheet

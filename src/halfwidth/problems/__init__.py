@@ -9,12 +9,12 @@ from typing import Any
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.problems.autoregressive import ar_logistic, ar_poisson
 from halfwidth.problems.base import Problem, Truth
-from halfwidth.problems.credit import strategic_credit
-from halfwidth.problems.game import swap_game
-from halfwidth.problems.linear import ar_linear, iid_linear, seed_linear
-from halfwidth.problems.logistic import seed_logistic
-from halfwidth.problems.performative import performative_mean
+from halfwidth.problems.linear_streams import ar_linear, iid_linear, seed_linear
+from halfwidth.problems.performative_mean import performative_mean
+from halfwidth.problems.seed_logistic import seed_logistic
 from halfwidth.problems.strategic import strategic_logistic
+from halfwidth.problems.strategic_credit import strategic_credit
+from halfwidth.problems.swap_game import swap_game
 
 __all__ = ["PROBLEMS", "Problem", "Truth", "problem", "problem_settings"]
 

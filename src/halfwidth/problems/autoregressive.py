@@ -36,18 +36,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_positive
-from halfwidth.compiled import jitable
 from halfwidth.errors import InputError
+from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem, Truth, Vector
-from halfwidth.problems.features import target_parameter
-from halfwidth.problems.logistic import (
+from halfwidth.problems.quadrature import hermite_polynomials, lag_sums, normal_grid
+from halfwidth.problems.seed_features import target_parameter
+from halfwidth.problems.seed_logistic import (
     logistic_curvature,
     logistic_gradient,
     logistic_hessian,
     logistic_loss,
     sigmoid,
 )
-from halfwidth.problems.quadrature import hermite_polynomials, lag_sums, normal_grid
 
 _LARGEST_CORRELATION = 0.95  # up to here 400 terms of every series, and 1,000 lags, leave less than 1e-8
 _TERMS = 400

@@ -42,10 +42,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count
-from halfwidth.compiled import jitable
 from halfwidth.errors import InputError
+from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem, Truth, Vector
-from halfwidth.problems.logistic import logistic_curvature, logistic_gradient, logistic_hessian, logistic_loss
+from halfwidth.problems.seed_logistic import logistic_curvature, logistic_gradient, logistic_hessian, logistic_loss
 
 _POPULATION_SEED = 20240
 

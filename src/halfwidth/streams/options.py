@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from halfwidth.errors import InputError, UnknownName
-from halfwidth.streams.labels import LABELS
+from halfwidth.streams.design.labels import LABELS
 
 BAD_ROWS = ("error", "skip")
 UNKNOWN_LEVEL = ("error", "other")

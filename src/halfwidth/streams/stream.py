@@ -14,11 +14,11 @@ import numpy as np
 
 from halfwidth.errors import BadRow, InputError, NotEnoughData
 from halfwidth.streams.block import Block, Chunk
-from halfwidth.streams.explain import explain
-from halfwidth.streams.faults import ORDER, missing_column
+from halfwidth.streams.design.bad_rows import ORDER, missing_column
+from halfwidth.streams.design.explain import explain
+from halfwidth.streams.design.plan import Plan, Rows
 from halfwidth.streams.options import Options, as_tuple
-from halfwidth.streams.plan import Plan, Rows
-from halfwidth.streams.sources import Source, as_source, drop_total
+from halfwidth.streams.sources.source import Source, as_source, drop_total
 
 STATE_VERSION = 1
 _BUFFER_ROWS = 10_000

@@ -28,7 +28,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 import halfwidth
-from halfwidth.streams.datasets import cache_folder
+from halfwidth.streams.datasets.fetch import cache_folder
 from halfwidth.study.replicate import Notes
 from halfwidth.study.spec import Spec
 

@@ -1,17 +1,17 @@
 """What watches a trajectory and estimates its covariance: one estimator a file."""
 
 from halfwidth.watchers.base import Watcher
-from halfwidth.watchers.burned import Burned
-from halfwidth.watchers.equal import EqualBatchMeans
-from halfwidth.watchers.extrapolated import Extrapolated
-from halfwidth.watchers.fixed import FixedBatchMeans
-from halfwidth.watchers.flattop import FlatTopBatchMeans
-from halfwidth.watchers.functional import FunctionalScaling
-from halfwidth.watchers.increasing import IncreasingBatchMeans
-from halfwidth.watchers.overlapping import OverlappingBatchMeans
-from halfwidth.watchers.scaling import RandomScaling
-from halfwidth.watchers.sequence import ConfidenceSequence
-from halfwidth.watchers.spectral import SpectralVariance
+from halfwidth.watchers.burn_in import Burned
+from halfwidth.watchers.confidence_sequence import ConfidenceSequence
+from halfwidth.watchers.equal_batches import EqualBatchMeans
+from halfwidth.watchers.extrapolation import Extrapolated
+from halfwidth.watchers.fixed_batches import FixedBatchMeans
+from halfwidth.watchers.flat_top import FlatTopBatchMeans
+from halfwidth.watchers.functional_scaling import FunctionalScaling
+from halfwidth.watchers.increasing_batches import IncreasingBatchMeans
+from halfwidth.watchers.overlapping_batches import OverlappingBatchMeans
+from halfwidth.watchers.random_scaling import RandomScaling
+from halfwidth.watchers.spectral_variance import SpectralVariance
 
 __all__ = [
     "Burned",

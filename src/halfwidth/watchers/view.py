@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
-from halfwidth.products import mirrored
+from halfwidth.kernels.products import mirrored
 
 ViewName = Literal["full", "diagonal", "projection"]
 

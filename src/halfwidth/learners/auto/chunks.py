@@ -28,8 +28,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from halfwidth.compiled import Function, jitable
-from halfwidth.products import add_symmetric
+from halfwidth.kernels.compile import Function, jitable
+from halfwidth.kernels.products import add_symmetric
 
 _PROBE = 0.5
 _FRACTION = 0.1

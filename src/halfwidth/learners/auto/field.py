@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.compiled import Function, specialise
+from halfwidth.kernels.compile import Function, specialise
 from halfwidth.problems import Problem
 
 Vector = NDArray[np.float64]

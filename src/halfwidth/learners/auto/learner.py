@@ -28,8 +28,8 @@ Without a Hessian, differences of gradients make one on every fourth chunk, forw
 of the first chunks of estimation; the chunks between take over the last one. The spacing is 1/20 of what one row moves
 a Newton step by.
 
-Equations: `halfwidth.learners.auto.batches`; page: docs/auto.md. The centre is after one-step estimation (L. Le Cam
-1956), the batches after Singh, Shukla and Vats (2023); response, rebasing and their combination are halfwidth's.
+Equations: `halfwidth.learners.auto.dyadic_batches`; page: docs/auto.md. The centre is after one-step estimation (L. Le
+Cam 1956), the batches after Singh, Shukla and Vats (2023); response, rebasing and their combination are halfwidth's.
 
 | text                     | here                                      |
 |--------------------------|-------------------------------------------|
@@ -49,21 +49,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.compiled import specialise
 from halfwidth.errors import Diverged
 from halfwidth.inference import Diagnostics
-from halfwidth.inference.batches import BatchesResult
-from halfwidth.inference.student import StudentLaw
-from halfwidth.learners.auto import verdict
-from halfwidth.learners.auto.batches import FIRST_CHUNKS, Batches
+from halfwidth.inference.batch_result import BatchesResult
+from halfwidth.inference.student_law import StudentLaw
+from halfwidth.kernels.compile import specialise
+from halfwidth.learners.auto import status
 from halfwidth.learners.auto.chunks import with_differences, with_hessian
+from halfwidth.learners.auto.dyadic_batches import FIRST_CHUNKS, Batches
+from halfwidth.learners.auto.feedback import Response, ResponseNotes, regress
 from halfwidth.learners.auto.field import DifferencedField, Field, StaticField
-from halfwidth.learners.auto.response import Response, ResponseNotes, regress
-from halfwidth.learners.auto.start import inverse, solution, warm_newton
+from halfwidth.learners.auto.newton_start import inverse, solution, warm_newton
 from halfwidth.learners.base import Seed, Vector, finite_rows
-from halfwidth.learners.own import OwnResult
-from halfwidth.learners.sgd import any_row, finite_row
-from halfwidth.learners.warm import collect_rows, no_rows
+from halfwidth.learners.own_result import OwnResult
+from halfwidth.learners.sgd.plain import any_row, finite_row
+from halfwidth.learners.warm_start import collect_rows, no_rows
 from halfwidth.problems import Problem
 from halfwidth.schedules import PowerStep
 from halfwidth.watchers import Watcher
@@ -321,8 +321,8 @@ class Auto(OwnResult):
         bend = abs(float(step @ bends))
         self._bent = abs(float(step @ (change - bends))) / bend if bend > 0.0 else 0.0
         self._previous[:] = self._point
-        if self._bent > verdict.MOST_BENT:
-            self._point += step * (verdict.MOST_BENT / self._bent)
+        if self._bent > status.MOST_BENT:
+            self._point += step * (status.MOST_BENT / self._bent)
             if self._k < _RESTART_UNTIL * self._first:
                 self._restarts += 1
                 self._prior_rows += self._batches.rows
@@ -359,15 +359,15 @@ class Auto(OwnResult):
         law, diagnostics = StudentLaw(freedom), Diagnostics(freedom)
         result = BatchesResult(self._origin + centre, covariance, n, law, self.name, diagnostics, influences=influences)
         facts = self._known(response)
-        return result.with_facts(*verdict.flags(facts, result), notes=verdict.notes(facts, result))  # type: ignore[return-value]
+        return result.with_facts(*status.flags(facts, result), notes=status.notes(facts, result))  # type: ignore[return-value]
 
-    def _known(self, response: Response) -> verdict.Facts:
+    def _known(self, response: Response) -> status.Facts:
         told = "the problem's Hessian"
         if self.differences:
             told = "differences of gradients on the same rows"
             if self.problem.hessian is None and self.name == "auto":
                 told += ", as the problem has no Hessian"
-        return verdict.Facts(
+        return status.Facts(
             n_seen=self.n_seen,
             burn_in=4 * self._first,
             began=self._began,

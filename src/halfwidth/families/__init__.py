@@ -1,0 +1,38 @@
+"""Losses of a linear predictor: loss(eta, y) with eta = offset + x'theta; used by problems and by models.
+
+| family   | loss(eta, y)                              | slope d/d eta   | weight d2/d eta2     | mean     |
+|----------|-------------------------------------------|-----------------|----------------------|----------|
+| linear   | e^2 / 2                                   | -e              | 1                    | eta      |
+| logistic | log(1 + exp(eta)) - y eta                 | s(eta) - y      | s(eta) (1 - s(eta))  | s(eta)   |
+| poisson  | exp(eta) - y eta                          | exp(eta) - y    | exp(eta)             | exp(eta) |
+| quantile | e tau + h phi(e/h) - e Phi(-e/h)          | Phi(-e/h) - tau | phi(e/h) / h         | eta      |
+| huber    | e^2 / 2 if abs(e) <= t, else t abs(e) - t^2 / 2 | -clip(e, -t, t) | 1{abs(e) <= t} | eta      |
+
+with e = y - eta, s the logistic function, phi and Phi the normal density and distribution, tau the quantile, h the
+bandwidth and t the threshold. A new family is a new file here and an entry in `FAMILIES`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from halfwidth.errors import UnknownName
+from halfwidth.families.base import Loss
+from halfwidth.families.huber import Huber
+from halfwidth.families.linear import Linear
+from halfwidth.families.logistic import Logistic
+from halfwidth.families.poisson import Poisson
+from halfwidth.families.quantile import Quantile
+
+__all__ = ["ALIASES", "FAMILIES", "Loss", "make_loss"]
+
+FAMILIES: dict[str, type[Loss]] = {loss.name: loss for loss in (Linear, Logistic, Poisson, Quantile, Huber)}
+ALIASES = {"gaussian": "linear", "binomial": "logistic"}
+
+
+def make_loss(family: str, **options: Any) -> Loss:
+    """The loss of a family by its name; `gaussian` and `binomial` are understood."""
+    name = ALIASES.get(family, family)
+    if name not in FAMILIES:
+        raise UnknownName.among("family", str(family), [*FAMILIES, *ALIASES])
+    return FAMILIES[name](**options)

@@ -1,0 +1,28 @@
+"""Huber regression (P. J. Huber 1964): squared loss up to the threshold t = 1.345 scale, linear beyond it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from halfwidth.families.base import Loss, Vector
+
+HUBER_TUNING = 1.345
+
+
+class Huber(Loss):
+    name = "huber"
+    uses_scale = True
+
+    @property
+    def threshold(self) -> float:
+        return HUBER_TUNING * self.scale
+
+    def value(self, eta: Vector, y: Vector) -> Vector:
+        e, t = np.abs(y - eta), self.threshold
+        return np.where(e <= t, 0.5 * e**2, t * e - 0.5 * t**2)
+
+    def slope(self, eta: Vector, y: Vector) -> Vector:
+        return np.clip(eta - y, -self.threshold, self.threshold)
+
+    def weight(self, eta: Vector, y: Vector) -> Vector:
+        return (np.abs(y - eta) <= self.threshold).astype(np.float64)

@@ -1,0 +1,21 @@
+"""Linear regression: loss e^2 / 2 with e = y - eta."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from halfwidth.families.base import Loss, Vector
+
+
+class Linear(Loss):
+    name = "linear"
+    quadratic = True
+
+    def value(self, eta: Vector, y: Vector) -> Vector:
+        return np.asarray(0.5 * (y - eta) ** 2)
+
+    def slope(self, eta: Vector, y: Vector) -> Vector:
+        return eta - y
+
+    def weight(self, eta: Vector, y: Vector) -> Vector:
+        return np.ones_like(eta)

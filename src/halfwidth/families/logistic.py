@@ -1,0 +1,41 @@
+"""Logistic regression: loss log(1 + exp(eta)) - y eta, for y in {0, 1}."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.families.base import Loss, Vector
+
+
+class Logistic(Loss):
+    name = "logistic"
+    smooth = True
+    target = "be 0 or 1"
+
+    def value(self, eta: Vector, y: Vector) -> Vector:
+        return np.asarray(np.logaddexp(0.0, eta) - y * eta)
+
+    def slope(self, eta: Vector, y: Vector) -> Vector:
+        return self.mean(eta) - y
+
+    def weight(self, eta: Vector, y: Vector) -> Vector:
+        return self.mean_slope(eta)
+
+    def mean(self, eta: Vector) -> Vector:
+        from scipy.special import expit
+
+        return np.asarray(expit(eta))
+
+    def mean_slope(self, eta: Vector) -> Vector:
+        p = self.mean(eta)
+        return p * (1.0 - p)
+
+    def start(self, y_mean: float) -> float:
+        p = min(max(y_mean, 1e-3), 1.0 - 1e-3)
+        return math.log(p / (1.0 - p))
+
+    def allows(self, y: Vector) -> NDArray[np.bool_]:
+        return np.isin(y, (0.0, 1.0))

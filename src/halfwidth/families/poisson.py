@@ -1,0 +1,39 @@
+"""Poisson regression with the log link: loss exp(eta) - y eta, for y of at least 0."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.families.base import Loss, Vector
+
+_LARGEST_EXPONENT = 500.0
+
+
+class Poisson(Loss):
+    name = "poisson"
+    smooth = True
+    target = "be counts or rates of at least 0"
+
+    def value(self, eta: Vector, y: Vector) -> Vector:
+        return self.mean(eta) - y * eta
+
+    def slope(self, eta: Vector, y: Vector) -> Vector:
+        return self.mean(eta) - y
+
+    def weight(self, eta: Vector, y: Vector) -> Vector:
+        return self.mean(eta)
+
+    def mean(self, eta: Vector) -> Vector:
+        return np.asarray(np.exp(np.minimum(eta, _LARGEST_EXPONENT)))
+
+    def mean_slope(self, eta: Vector) -> Vector:
+        return self.mean(eta)
+
+    def start(self, y_mean: float) -> float:
+        return math.log(max(y_mean, 1e-3))
+
+    def allows(self, y: Vector) -> NDArray[np.bool_]:
+        return np.isfinite(y) & (y >= 0.0)

@@ -1,0 +1,1 @@
+"""Renewable Newton: chunk by chunk, without a step size."""

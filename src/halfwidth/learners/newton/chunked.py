@@ -1,0 +1,153 @@
+"""Renewable Newton on a problem's own stream: chunks of rows, no step size.
+
+Rows come while theta_{j-1} is deployed, in chunks of m = max(256, 8 d). When chunk j is full, theta moves to
+
+    theta_j = argmin loss_j(theta) + (theta - c_{j-1})' A_{j-1} (theta - c_{j-1}) / 2,
+
+by damped Newton steps, and the chunk is expanded there:
+
+    U_j = -grad loss_j(theta_j),   H_j = hess loss_j(theta_j),   A_j = A_{j-1} + H_j,
+    c_j solves sum_i U_i + H_i (theta_i - c) = 0.
+
+For squared loss c is least squares, exactly. A prior of one row's weight around theta_0 tames first chunks that do not
+identify theta_j; it moves theta_j only, where the loss is expanded, and never enters the equation for c. Rows of a
+chunk that is not full yet are expanded when a result is asked for. A burn-in moves theta_j and is then left out of c.
+
+The covariance of c is A^-1 V A^-1 with V the long-run covariance of the residuals r_b = U_b + H_b (theta_b - c) of
+batches (`halfwidth.inference.longrun`): between 128 and 256 of them, of 8 rows at first.
+
+A step is damped by its gradient alone, so that no loss has to be given: with s = (H + A)^-1 grad, t is halved from 1 on
+until s'grad(theta - t s) >= -s'grad(theta) / 2, that is until it does not go far past the minimum along s.
+
+It is wrong when the data answer to theta, with J = d/dtheta' E_{pi_theta'} grad F(theta) other than zero. As c_j weighs
+all rows so far alike, it is then a stochastic approximation with steps 1/k and Jacobian I + H^-1 J: where an eigenvalue
+of that is below 1/2 the start is forgotten slower than 1/sqrt(n), and the interval never covers.
+
+L. Luo and P. X.-K. Song, *Renewable estimation and incremental inference in generalized linear models with streaming
+data sets*, JRSS B 82 (2020); the batches of scores are halfwidth's. Regressions, with scaled columns, groups of rows
+and a correction for what the expansions leave out: `halfwidth.learners.newton.renewable`.
+
+| formula                    | here                                          |
+|----------------------------|-----------------------------------------------|
+| theta_j                    | `theta`, and `theta_0` before the first chunk |
+| A_j                        | `_curvature`                                  |
+| sum U + H (theta - theta_0)| `_score`                                      |
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.errors import InputError
+from halfwidth.inference import Diagnostics, Result
+from halfwidth.inference.longrun import long_run_covariance, long_run_flags
+from halfwidth.inference.student_law import StudentLaw
+from halfwidth.learners.auto.dyadic_batches import Equation
+from halfwidth.learners.base import Vector
+from halfwidth.learners.newton.expansion import Expansion, expand_at, stream_batches
+from halfwidth.learners.newton.newton_solver import solve_spd
+from halfwidth.learners.own_result import OwnResult
+from halfwidth.learners.warm_start import collect_rows
+from halfwidth.problems import Problem
+
+CHUNK_ROWS = 256
+ROWS_PER_COEFFICIENT = 8
+FIRST_LENGTH = 8
+FEWEST_BATCHES = 8
+_SETTLED = 1e-8
+_MOST_STEPS = 50
+_MOST_HALVINGS = 30
+
+
+class ChunkedNewton(OwnResult):
+    """Renewable Newton with the gradient and the Hessian of a problem; a step given to it only serves a warm start."""
+
+    name = "renewable-newton"
+
+    def __init__(self, problem: Problem, **common: Any) -> None:
+        super().__init__(problem, **common)
+        if problem.hessian is None:
+            raise InputError(
+                f"renewable Newton needs the rows' Hessian, and problem {problem.name!r} has none; "
+                "give Problem(..., hessian=...) or use 'auto-gradient'"
+            )
+        dim = problem.dim
+        self._chunk = np.empty((max(CHUNK_ROWS, ROWS_PER_COEFFICIENT * dim), problem.row_size))
+        self._filled = 0
+        self._forgotten = 0  # rows of the open chunk that belong to the burn-in
+        self._prior, self._score, self._curvature = np.zeros((dim, dim)), np.zeros(dim), np.zeros((dim, dim))
+        self._batches = stream_batches(dim, FIRST_LENGTH)
+
+    def _forget(self) -> None:
+        self._batches = stream_batches(self.problem.dim, FIRST_LENGTH)
+        self._forgotten = self._filled
+
+    def _rows_needed(self) -> int:
+        return max(FEWEST_BATCHES * FIRST_LENGTH, 2 * self.problem.dim)
+
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
+        at = 0
+        while at < len(rows):
+            new = rows[at : at + len(self._chunk) - self._filled]
+            if draw:
+                collect_rows(self.problem, self.rng, self._theta, self._state, new)
+            self._chunk[self._filled : self._filled + len(new)] = new
+            self._filled += len(new)
+            thetas[at : at + len(new)] = self._theta
+            at += len(new)
+            if self._filled == len(self._chunk):
+                self._renew()
+                thetas[at - 1] = self._theta
+
+    def _renew(self) -> None:
+        """Expand the full chunk, add it up, and deploy the point of expansion."""
+        if not self._prior.any():
+            hessian = expand_at(self.problem, self._theta_0, self._chunk).hessian()
+            self._prior[:] = np.diag(np.diag(hessian)) / len(self._chunk)
+        self._theta[:], expansion, hessian = self._expanded(self._chunk)
+        self._score += expansion.vectors.sum(axis=0)
+        self._curvature += hessian
+        expansion[self._forgotten :].enter(self._batches)
+        self._filled = self._forgotten = 0
+
+    def _expanded(self, rows: Vector) -> tuple[Vector, Expansion, Vector]:
+        """theta_j, the rows expanded there relative to theta_0, and the sum of their Hessians."""
+        Q = self._curvature + self._prior
+        centre = self._theta_0 + solve_spd(Q, self._score)
+        theta, largest = centre, 0.0
+        expansion = expand_at(self.problem, theta, rows)
+        gradient, hessian = expansion.vectors.sum(axis=0), expansion.hessian()
+        for _ in range(_MOST_STEPS):
+            step = solve_spd(hessian + Q, gradient)
+            decrement = float(gradient @ step)
+            largest = max(largest, decrement)
+            if not decrement > _SETTLED * largest:
+                break
+            t = 1.0
+            for _ in range(_MOST_HALVINGS):
+                trial = theta - t * step
+                expansion = expand_at(self.problem, trial, rows)
+                gradient = expansion.vectors.sum(axis=0) + Q @ (trial - centre)
+                if step @ gradient >= -0.5 * decrement:
+                    break
+                t *= 0.5
+            theta, hessian = trial, expansion.hessian()
+        return theta, expansion.relative_to(theta - self._theta_0), hessian
+
+    def _own_result(self) -> Result:
+        n, dim, batches = self.n_iterates, self.problem.dim, self._batches
+        if self._filled > self._forgotten:
+            batches = batches.copy()
+            self._expanded(self._chunk[: self._filled])[1][self._forgotten :].enter(batches)
+        B, A, rows = batches.with_open()
+        centre, influences = Equation(A, B, rows).solve()
+        long_run = long_run_covariance(influences)
+        nu, K = long_run.degrees_of_freedom, len(rows)
+        bandwidth = long_run.bandwidth * batches.length
+        notes = (f"batches: {K} of {batches.length:,} rows, covariances over about {bandwidth:,.0f} rows",)
+        diagnostics = Diagnostics(nu, flags=long_run_flags(long_run, K, n), notes=notes)
+        covariance = n * long_run.covariance * n / (n - dim)
+        return Result(self._theta_0 + centre, covariance, n, StudentLaw(nu), self.name, diagnostics)

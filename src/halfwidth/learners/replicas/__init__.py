@@ -1,0 +1,1 @@
+"""Learners that advance several copies of a trajectory: bootstraps, trees, parallel runs."""

@@ -1,0 +1,63 @@
+"""Independent runs over one exogenous stream: Student's t over their averages, or their hull.
+
+    theta_bar = K^-1 sum_r theta_bar_r,   S^2 = (K - 1)^-1 sum_r (theta_bar_r - theta_bar)^2,
+    theta_bar +- t_{K-1} S / sqrt(K)
+
+(W. Zhu, Z. Lou, Z. Wei and W. B. Wu, *High confidence level inference is almost free using parallel stochastic
+optimization*, 2024). The hull of the runs (HulC; see `halfwidth.inference.replicate_result`) needs no variance at all.
+Nothing is estimated but the runs' averages: O(d) a row and O(K d) memory. Each run has its own transient, and its bias
+is that of n/K rows: it does not shrink with K. Neighbouring rows go to different runs, so gradients that correlate over
+a few rows correlate the runs, and the intervals are too short: independent rows only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from halfwidth.inference import Diagnostics, Result
+from halfwidth.inference.replicate_result import HullResult
+from halfwidth.inference.student_law import StudentLaw
+from halfwidth.learners.base import Vector
+from halfwidth.learners.own_result import OwnResult
+from halfwidth.learners.replicas.dealt_rows import DealtRuns
+from halfwidth.problems import Problem
+
+
+class ParallelRuns(DealtRuns, OwnResult):
+    """K runs and Student's t."""
+
+    name = "parallel-runs"
+
+    def __init__(self, problem: Problem, *, runs: int = 6, **common: Any) -> None:
+        super().__init__(problem, runs=runs, **common)
+
+    def _rows_needed(self) -> int:
+        return 2 * len(self._runs)
+
+    def averages(self) -> Vector:
+        """The average of each run, as rows."""
+        K = len(self._runs)
+        late = K - 1 - np.arange(K)
+        lengths = (self.n_iterates + self.burn_in + late) // K - (self.burn_in + late) // K
+        return np.asarray(self._theta_0 + self._totals / lengths[:, None])
+
+    def _own_result(self) -> Result:
+        averages = self.averages()
+        K, n = len(averages), self.n_iterates
+        estimate = averages.mean(axis=0)
+        centred = averages - estimate
+        covariance = centred.T @ centred * (n / (K * (K - 1)))
+        return Result(estimate, covariance, n, StudentLaw(K - 1.0), self.name, Diagnostics(K - 1.0))
+
+
+class HullOfRuns(ParallelRuns):
+    """K runs and their hull."""
+
+    name = "hull"
+
+    def _own_result(self) -> Result:
+        by_t = super()._own_result()
+        basis = (by_t.params, by_t.covariance, by_t.n, by_t.law, self.name, by_t.diagnostics)
+        return HullResult(*basis, draws=self.averages())

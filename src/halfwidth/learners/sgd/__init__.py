@@ -1,0 +1,1 @@
+"""Learners that take one stochastic gradient step per row."""

@@ -1,0 +1,77 @@
+"""A start from the first rows.
+
+The rows are collected while theta_0 is deployed. Then `WARM_PASSES` passes over the buffer are made with the learner's
+own steps, min(eta_k, 1 / kappa_k) where the problem bounds its curvature, and the average over the last pass is the
+start.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.kernels.compile import Function, jitable, specialise
+from halfwidth.problems import Problem
+from halfwidth.schedules import Schedule
+
+Vector = NDArray[np.float64]
+
+WARM_PASSES = 3
+
+
+@jitable
+def no_rows(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+    """The sampler of a problem whose rows are given."""
+
+
+@jitable
+def no_cap(theta, row, params):  # type: ignore[no-untyped-def]
+    return 0.0
+
+
+def collect(sample: Function, fingerprint: str) -> Function:
+    """The loop that draws rows while theta stays where it is."""
+
+    def collect_steps(rng, theta, state, params, rows):  # type: ignore[no-untyped-def]
+        fingerprint  # noqa: B018  (part of the disk cache's key)
+        for i in range(rows.shape[0]):
+            sample(rng, theta, state, params, rows[i])
+
+    return collect_steps
+
+
+def passes(gradient: Function, curvature: Function, fingerprint: str) -> Function:
+    """The loop over the buffer; theta ends as the average over the last pass."""
+
+    def pass_steps(theta, params, buffer, steps, grad):  # type: ignore[no-untyped-def]
+        fingerprint  # noqa: B018  (part of the disk cache's key)
+        total = np.zeros(theta.shape[0])
+        for k in range(steps.shape[0]):
+            row = buffer[k % buffer.shape[0]]
+            if k % buffer.shape[0] == 0:
+                total[:] = 0.0
+            gradient(theta, row, params, grad)
+            step = steps[k]
+            kappa = curvature(theta, row, params)
+            if step * kappa > 1.0:
+                step = 1.0 / kappa
+            for j in range(theta.shape[0]):
+                theta[j] -= step * grad[j]
+                total[j] += theta[j]
+        theta[:] = total / buffer.shape[0]
+
+    return pass_steps
+
+
+def collect_rows(problem: Problem, rng: np.random.Generator, theta: Vector, state: Vector, rows: Vector) -> None:
+    """Draw rows into `rows` while theta is deployed."""
+    specialise(collect, problem.sample or no_rows)(rng, theta, state, problem.params, rows)
+
+
+def warm_theta(problem: Problem, step: Schedule, theta: Vector, buffer: Vector) -> Vector:
+    """Where a trajectory should begin, from the rows in the buffer."""
+    start = theta.copy()
+    steps = step(np.arange(1, WARM_PASSES * len(buffer) + 1))
+    kernel = specialise(passes, problem.gradient, problem.curvature or no_cap)
+    kernel(start, problem.params, buffer, steps, np.empty(problem.dim))
+    return start

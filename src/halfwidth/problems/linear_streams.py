@@ -1,0 +1,175 @@
+"""Linear regression with exact truths: `iid-linear`, `ar-linear` and the seed paper's `seed-linear`.
+
+The gradient is scale (u'theta - y) u: half the squared loss at scale 1, the paper's squared loss at scale 2. A row is
+(u, y) with y = u'theta_r + noise, so theta* = theta_r, and the scale cancels in Sigma = A^-1 S A^-1.
+
+- iid: u ~ N(0, I): A = I, S = s^2 I.
+- AR: every feature is AR(phi) and the error AR(psi), all with unit variance: the lag-h covariance of the gradient
+  is (phi psi)^|h| I, so S is a geometric series and Sigma = (1 + phi psi) / (1 - phi psi) I.
+- seed: the noise is fresh at every row, so the gradient at theta_r is a martingale difference:
+  A = C(theta_r), S = s^2 C(theta_r), Sigma = s^2 C(theta_r)^-1 (the derivative of pi_theta drops out at theta_r).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from halfwidth.checks import check_positive
+from halfwidth.errors import InputError
+from halfwidth.kernels.compile import jitable
+from halfwidth.problems.base import Problem, Truth
+from halfwidth.problems.seed_features import SeedFeatures, next_features, target_parameter
+
+
+@jitable
+def linear_gradient(theta, row, params, grad):  # type: ignore[no-untyped-def]
+    dim = theta.shape[0]
+    residual = -row[dim]
+    for j in range(dim):
+        residual += theta[j] * row[j]
+    residual *= params[params.shape[0] - 1]
+    for j in range(dim):
+        grad[j] = residual * row[j]
+
+
+@jitable
+def linear_curvature(theta, row, params):  # type: ignore[no-untyped-def]
+    norm2 = 0.0
+    for j in range(theta.shape[0]):
+        norm2 += row[j] * row[j]
+    return norm2 * params[params.shape[0] - 1]
+
+
+@jitable
+def linear_hessian(theta, row, params, direction):  # type: ignore[no-untyped-def]
+    for j in range(theta.shape[0]):
+        direction[j] = row[j]
+    return params[params.shape[0] - 1], 0.0
+
+
+@jitable
+def linear_loss(theta, row, params):  # type: ignore[no-untyped-def]
+    dim = theta.shape[0]
+    residual = -row[dim]
+    for j in range(dim):
+        residual += theta[j] * row[j]
+    return 0.5 * params[params.shape[0] - 1] * residual * residual
+
+
+@jitable
+def sample_iid_linear(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+    dim = theta.shape[0]
+    y = params[0] * rng.standard_normal()
+    for j in range(dim):
+        row[j] = rng.standard_normal()
+        y += row[j] * params[1 + j]
+    row[dim] = y
+
+
+@jitable
+def sample_ar_linear(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+    dim = theta.shape[0]
+    phi, psi = params[0], params[1]
+    fresh = np.sqrt(1.0 - phi * phi)
+    state[dim] = psi * state[dim] + np.sqrt(1.0 - psi * psi) * rng.standard_normal()
+    y = state[dim]
+    for j in range(dim):
+        state[j] = phi * state[j] + fresh * rng.standard_normal()
+        row[j] = state[j]
+        y += row[j] * params[2 + j]
+    row[dim] = y
+
+
+@jitable
+def sample_seed_linear(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+    signal = next_features(rng, theta, state, params, row)
+    row[theta.shape[0]] = signal + params[2] * rng.standard_normal()
+
+
+def iid_linear(
+    dim: int = 5,
+    *,
+    noise: float = 1.0,
+    scale: float = 1.0,
+    theta_r: ArrayLike | None = None,
+    theta_0: ArrayLike | None = None,
+) -> Problem:
+    """Independent rows, standard normal features, normal errors."""
+    target = target_parameter(theta_r, dim)
+    check_positive("noise", noise)
+    return Problem(
+        dim,
+        linear_gradient,
+        sample_iid_linear,
+        linear_curvature,
+        linear_hessian,
+        linear_loss,
+        row_size=dim + 1,
+        params=np.concatenate([[noise], target, [check_positive("scale", scale)]]),
+        theta_0=theta_0,
+        name="iid-linear",
+        settings={"dim": dim, "noise": noise, "scale": scale},
+        solve=lambda: Truth(target, noise**2 * np.eye(dim)),
+    )
+
+
+def ar_linear(
+    dim: int = 5,
+    *,
+    phi: float = 0.7,
+    psi: float = 0.7,
+    scale: float = 1.0,
+    theta_r: ArrayLike | None = None,
+    theta_0: ArrayLike | None = None,
+) -> Problem:
+    """Autoregressive features (phi) and errors (psi): the rows depend on each other, not on the model."""
+    target = target_parameter(theta_r, dim)
+    for name, value in (("phi", phi), ("psi", psi)):
+        if not -1.0 < value < 1.0:
+            raise InputError.of(name, "lie strictly between -1 and 1", value)
+    return Problem(
+        dim,
+        linear_gradient,
+        sample_ar_linear,
+        linear_curvature,
+        linear_hessian,
+        linear_loss,
+        row_size=dim + 1,
+        params=np.concatenate([[phi, psi], target, [check_positive("scale", scale)]]),
+        theta_0=theta_0,
+        state_0=np.zeros(dim + 1),
+        name="ar-linear",
+        settings={"dim": dim, "phi": phi, "psi": psi, "scale": scale},
+        solve=lambda: Truth(target, (1 + phi * psi) / (1 - phi * psi) * np.eye(dim)),
+    )
+
+
+def seed_linear(
+    dim: int = 5,
+    *,
+    epsilon: float = 0.5,
+    rho: float = 0.5,
+    noise: float = 1.0,
+    scale: float = 1.0,
+    theta_r: ArrayLike | None = None,
+    theta_0: ArrayLike | None = None,
+) -> Problem:
+    """The seed paper's linear stream: features answer to the deployed parameter (epsilon = 0: they do not)."""
+    features = SeedFeatures(dim, epsilon, rho, noise, target_parameter(theta_r, dim))
+    target = features.theta_r
+    return Problem(
+        dim,
+        linear_gradient,
+        sample_seed_linear,
+        linear_curvature,
+        linear_hessian,
+        linear_loss,
+        row_size=dim + 1,
+        params=np.append(features.packed(), check_positive("scale", scale)),
+        theta_0=theta_0,
+        state_0=np.zeros(dim),
+        name="seed-linear",
+        settings={"dim": dim, "epsilon": epsilon, "rho": rho, "noise": noise, "scale": scale},
+        solve=lambda: Truth(target, np.asarray(noise**2 * np.linalg.inv(features.stationary_covariance(target)))),
+    )

@@ -1,0 +1,85 @@
+"""The performative mean: a population that moves towards what is said about it.
+
+    x_{k+1} = (1 - rho) x_k + rho (1 + epsilon theta_k + s N_k),   gradient theta - x.
+
+While theta is fixed, x has mean 1 + epsilon theta, so theta* = 1 / (1 - epsilon) in every coordinate. The Jacobian of
+the mean field is (1 - epsilon) I and the long-run variance of x is s^2: Sigma = s^2 (1 - epsilon)^-2 I. The static
+Hessian is I: what knows only it is badly wrong here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from halfwidth.checks import check_count, check_positive
+from halfwidth.errors import InputError
+from halfwidth.kernels.compile import jitable
+from halfwidth.problems.base import Problem, Truth
+
+
+@jitable
+def sample_performative_mean(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+    rho, epsilon, noise = params[0], params[1], params[2]
+    for j in range(theta.shape[0]):
+        answer = 1.0 + epsilon * theta[j] + noise * rng.standard_normal()
+        state[j] = (1.0 - rho) * state[j] + rho * answer
+        row[j] = state[j]
+
+
+@jitable
+def mean_gradient(theta, row, params, grad):  # type: ignore[no-untyped-def]
+    for j in range(theta.shape[0]):
+        grad[j] = theta[j] - row[j]
+
+
+@jitable
+def mean_curvature(theta, row, params):  # type: ignore[no-untyped-def]
+    return 1.0
+
+
+@jitable
+def mean_hessian(theta, row, params, direction):  # type: ignore[no-untyped-def]
+    direction[:] = 0.0
+    return 0.0, 1.0
+
+
+@jitable
+def mean_loss(theta, row, params):  # type: ignore[no-untyped-def]
+    distance2 = 0.0
+    for j in range(theta.shape[0]):
+        distance2 += (theta[j] - row[j]) ** 2
+    return 0.5 * distance2
+
+
+def performative_mean(
+    dim: int = 5,
+    *,
+    epsilon: float = 0.5,
+    rho: float = 0.5,
+    noise: float = 1.0,
+    theta_0: ArrayLike | None = None,
+) -> Problem:
+    """The mean of a population that moves towards the published estimate."""
+    check_count("dim", dim)
+    if not (np.isfinite(epsilon) and epsilon < 1.0):
+        raise InputError.of("epsilon", "be below 1, or there is no stable point", epsilon)
+    if not 0.0 < rho <= 1.0:
+        raise InputError.of("rho", "satisfy 0 < rho <= 1", rho)
+    check_positive("noise", noise)
+    strength = 1.0 / (1.0 - epsilon)
+    return Problem(
+        dim,
+        mean_gradient,
+        sample_performative_mean,
+        mean_curvature,
+        mean_hessian,
+        mean_loss,
+        row_size=dim,
+        params=np.array([rho, epsilon, noise]),
+        theta_0=theta_0,
+        state_0=np.zeros(dim),
+        name="performative-mean",
+        settings={"dim": dim, "epsilon": epsilon, "rho": rho, "noise": noise},
+        solve=lambda: Truth(np.full(dim, strength), (noise * strength) ** 2 * np.eye(dim)),
+    )

@@ -1,0 +1,46 @@
+"""The swap game: two players whose data answer to each other's choice.
+
+    x = rho (theta_2, theta_1) + N(0, I_2),   gradient theta - x.
+
+With P the swap, the mean field is (I - rho P) theta: theta* = 0, the Jacobian is I - rho P, S = I, and Sigma = (I -
+rho P)^-1 (I - rho P)^-T. The static Hessian is I. Near rho = 1 the direction (1, 1) is pulled back only with strength
+1 - rho. The start is (1, 1), not the truth. After J. Cutler, M. Diaz and D. Drusvyatskiy, *Stochastic approximation
+with decision-dependent distributions: asymptotic normality and optimality* (JMLR 2024).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from halfwidth.errors import InputError
+from halfwidth.kernels.compile import jitable
+from halfwidth.problems.base import Problem, Truth
+from halfwidth.problems.performative_mean import mean_curvature, mean_gradient, mean_hessian, mean_loss
+
+
+@jitable
+def sample_swap_game(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+    row[0] = params[0] * theta[1] + rng.standard_normal()
+    row[1] = params[0] * theta[0] + rng.standard_normal()
+
+
+def swap_game(*, rho: float = 0.5, theta_0: ArrayLike | None = None) -> Problem:
+    """Two players whose data answer to each other's choice (rho)."""
+    if not -1.0 < rho < 1.0:
+        raise InputError.of("rho", "lie strictly between -1 and 1, or the game has no stable point", rho)
+    inverse = np.linalg.inv(np.array([[1.0, -rho], [-rho, 1.0]]))
+    return Problem(
+        2,
+        mean_gradient,
+        sample_swap_game,
+        mean_curvature,
+        mean_hessian,
+        mean_loss,
+        row_size=2,
+        params=np.array([rho]),
+        theta_0=np.ones(2) if theta_0 is None else theta_0,
+        name="swap-game",
+        settings={"rho": rho},
+        solve=lambda: Truth(np.zeros(2), inverse @ inverse.T),
+    )

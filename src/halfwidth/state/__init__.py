@@ -1,0 +1,1 @@
+"""Saved states: the checkpoint file."""

@@ -1,0 +1,1 @@
+"""Example data sets: fetched once, checked, cached; none is shipped."""

@@ -1,0 +1,1 @@
+"""From raw columns to numbers: formulas, levels, labels, and which rows cannot be used."""

@@ -1,0 +1,126 @@
+"""Columns by name: the features of a design without a formula, and the special columns next to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.streams.block import Array, Block, need
+from halfwidth.streams.design.bad_rows import MISSING, Faults
+from halfwidth.streams.design.convert import as_float, as_microseconds, as_text, count_numbers, numeric_type, plain
+
+Converter = Callable[[Any], tuple[Array, NDArray[np.bool_] | None]]
+
+
+class Design(Protocol):
+    """What turns columns into the rows of X; `matrix` also returns the response where a formula computes it."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...]: ...
+
+    @property
+    def has_intercept(self) -> bool: ...
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    def matrix(self, parts: Sequence[Block], faults: Faults) -> tuple[Array, Array | None]: ...
+
+    def to_state(self) -> dict[str, Any]: ...
+
+
+class ColumnsDesign:
+    """X is the named columns, in that order, as numbers."""
+
+    has_intercept = True
+
+    def __init__(self, features: Sequence[str]) -> None:
+        self.feature_names = self.columns = tuple(features)
+
+    def matrix(self, parts: Sequence[Block], faults: Faults) -> tuple[Array, Array | None]:
+        X = np.empty((faults.rows, len(self.columns)))
+        texts: dict[int, NDArray[np.bool_]] = {}
+        start = 0
+        for part in parts:
+            stop = start + part.rows
+            for j, name in enumerate(self.columns):
+                X[start:stop, j], text = as_float(part.column(name))
+                if text is not None:
+                    texts.setdefault(j, np.zeros(len(X), dtype=bool))[start:stop] = text
+            start = stop
+        with np.errstate(over="ignore", invalid="ignore"):
+            clean = np.isfinite(X.sum())  # one sweep clears nearly every chunk
+        if not clean:
+            for j, name in enumerate(self.columns):
+                faults.mark_values(X[:, j], texts.get(j), name)
+        return X, None
+
+    def to_state(self) -> dict[str, Any]:
+        return {"kind": "columns", "features": list(self.columns)}
+
+
+def number_column(parts: Sequence[Block], name: str, faults: Faults, convert: Converter = as_float) -> Array:
+    """One column as float64, with its bad cells marked."""
+    pieces = [convert(part.column(name)) for part in parts]
+    values = np.concatenate([piece for piece, _ in pieces]) if pieces else np.empty(0)
+    if not np.isfinite(values).all():
+        text = [np.zeros(len(v), dtype=bool) if t is None else t for v, t in pieces]
+        faults.mark_values(values, np.concatenate(text), name)
+    return values
+
+
+def text_column(parts: Sequence[Block], name: str, faults: Faults) -> NDArray[np.object_]:
+    """One column as strings, with its missing cells marked."""
+    pieces = [as_text(part.column(name)) for part in parts]
+    faults.mark(np.concatenate([missing for _, missing in pieces]), MISSING, name)
+    return np.concatenate([values for values, _ in pieces])
+
+
+def group_column(parts: Sequence[Block], name: str, faults: Faults, as_words: bool) -> NDArray[Any]:
+    """The group column: text, or numbers (int64 where they are whole by type, so that long ids stay apart)."""
+    if as_words:
+        return text_column(parts, name, faults)
+    columns = [plain(part.column(name)) for part in parts]
+    if all(need("pyarrow").types.is_signed_integer(c.type) and not c.null_count for c in columns):
+        return np.concatenate([c.to_numpy().astype(np.int64, copy=False) for c in columns])
+    return number_column(parts, name, faults)
+
+
+def has_numeric_type(parts: Sequence[Block], name: str) -> bool:
+    """Whether a column holds numbers by its type, in every block."""
+    return all(numeric_type(plain(part.column(name)).type) for part in parts)
+
+
+def time_kind(parts: Sequence[Block], name: str | None) -> str:
+    """Whether a time column counts as numbers or as dates, by the first buffer."""
+    return "number" if name is None or is_numeric(parts, name) else "moment"
+
+
+TIME: dict[str, Converter] = {"number": as_float, "moment": as_microseconds}
+
+
+def is_numeric(parts: Iterable[Block], name: str, share: float = 0.5) -> bool:
+    """Whether a column holds numbers: by type, or by at least this share of its cells that are not missing.
+
+    A share below 1, so that one bad cell among the first rows is an error in that row and not a dropped column.
+    """
+    right = wrong = 0
+    for part in parts:
+        counts = count_numbers(part.column(name))
+        right, wrong = right + counts[0], wrong + counts[1]
+    return right >= share * (right + wrong)
+
+
+def known_columns(parts: Sequence[Block]) -> list[str]:
+    """The columns of the source: those of its first block, or of all blocks where rows may lack some."""
+    counted = parts if parts[0].sparse else parts[:1]
+    return list(dict.fromkeys(name for part in counted for name in part.batch.schema.names))
+
+
+def default_features(parts: Sequence[Block], without: Iterable[str]) -> list[str]:
+    """All named numeric columns but those `without`, in the order of the source."""
+    left_out = {"", *without}
+    return [name for name in known_columns(parts) if name not in left_out and is_numeric(parts, name)]

@@ -1,0 +1,34 @@
+"""The error for a bad row: where it is, what stands there, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from halfwidth.errors import BadRow
+from halfwidth.streams.block import Block
+from halfwidth.streams.design.bad_rows import INFINITE, LABEL, LEVEL, MISSING, NEGATIVE, ORDER, TEXT, Faults, fault
+from halfwidth.streams.design.plan import Plan
+
+_SAYS = {
+    MISSING: "the value is missing",
+    TEXT: "{value!r} is not a number",
+    INFINITE: "the value {value!r} is infinite",
+    NEGATIVE: "the value {value!r} is negative",
+    LABEL: "the label {value!r} is not one of {expected}",
+    LEVEL: "the level {value!r} was not among the first rows",
+    ORDER: "the time {value!r} is earlier than that of a row before it",
+}
+
+
+def explain(parts: Sequence[Block], row: int, cause: Faults | str, plan: Plan) -> BadRow:
+    """The error for row `row` of these parts, blamed on what `cause` says of it."""
+    reason, column, detail = (cause, plan.options.time, "") if isinstance(cause, str) else cause.why(row)
+    for part in parts:
+        if row < part.rows:
+            break
+        row -= part.rows
+    if not detail:
+        known = column in part.batch.schema.names
+        value = part.column(column)[row].as_py() if known and column else "computed by the formula"
+        detail = _SAYS[reason].format(value=value, expected=plan.target.expected())
+    return fault(part.file, part.before + row + 1, column, reason, detail)

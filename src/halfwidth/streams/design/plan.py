@@ -1,0 +1,147 @@
+"""Everything that is fixed on the first buffer, and how rows are converted by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.errors import InputError
+from halfwidth.streams.block import Array, Block
+from halfwidth.streams.design.bad_rows import BROKEN_ROW, NEGATIVE, Faults, missing_column
+from halfwidth.streams.design.columns import (
+    TIME,
+    ColumnsDesign,
+    Design,
+    default_features,
+    group_column,
+    has_numeric_type,
+    known_columns,
+    number_column,
+    time_kind,
+)
+from halfwidth.streams.design.formula_text import ParsedFormula
+from halfwidth.streams.design.formulas import FormulaDesign
+from halfwidth.streams.design.labels import Target
+from halfwidth.streams.options import Options
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Converted rows, the bad ones included; `faults` says which those are."""
+
+    X: Array
+    y: Array
+    weight: Array | None
+    offset: Array | None
+    group: NDArray[Any] | None
+    time: Array | None
+    faults: Faults
+
+
+class Plan:
+    """Which columns make X, y, weight, offset, group and time, and what their cells mean."""
+
+    def __init__(
+        self,
+        options: Options,
+        design: Design,
+        target: Target,
+        group_text: bool,
+        time_kind: str,
+        left_out: Sequence[str] = (),
+    ) -> None:
+        self.options, self.design, self.target = options, design, target
+        self.left_out = list(left_out)
+        self._group_text, self._time_kind = group_text, time_kind
+        self.computed = isinstance(design, FormulaDesign) and design.computes_response
+        read = [*design.columns, *([] if self.computed else [target.column]), *options.special]
+        self.columns = tuple(dict.fromkeys(read))
+
+    @classmethod
+    def learn(cls, options: Options, parts: Sequence[Block], default_target: str | None) -> Plan:
+        """Fix the plan on the first buffer."""
+        known = known_columns(parts)
+        parsed = None if options.formula is None else ParsedFormula(options.formula)
+        name = _target_name(options, parsed, default_target, known)
+        asked = [*(options.features or ()), *options.special]
+        asked += [name] if parsed is None else parsed.columns(known, name)
+        for column in asked:
+            if column not in known:
+                raise missing_column(parts[0].file, column, known)
+        target = Target(name, options.labels or "number", options.classes)
+        left_out: list[str] = []
+        if parsed is None:
+            features = options.features or default_features(parts, [name, *options.special])
+            if not features:
+                raise InputError.of("source", "have a numeric column besides the target (or name features)", known)
+            design: Design = ColumnsDesign(features)
+            if not options.features:
+                left_out = [column for column in known if column not in {"", name, *options.special, *features}]
+        else:
+            design = FormulaDesign.learn(parsed, parts, options.unknown_level or "error")
+        group_text = options.group is not None and not has_numeric_type(parts, options.group)
+        plan = cls(options, design, target, group_text, time_kind(parts, options.time), left_out)
+        if not plan.computed:
+            target.learn(parts)
+        return plan
+
+    def rows(self, parts: Sequence[Block]) -> Rows:
+        """Convert these rows. A row is blamed on its target first, then on special columns, then on features."""
+        options = self.options
+        faults = Faults(sum(part.rows for part in parts))
+        start = 0
+        for part in parts:
+            for row, why in part.broken.items():
+                faults.mark(np.arange(faults.rows) == start + row, BROKEN_ROW, None, why)
+            start += part.rows
+        y = None if self.computed else self.target.encode(parts, faults)
+        weight, offset = (
+            None if name is None else number_column(parts, name, faults) for name in (options.weight, options.offset)
+        )
+        if weight is not None:
+            faults.mark(weight < 0, NEGATIVE, options.weight)
+        group = None if options.group is None else group_column(parts, options.group, faults, self._group_text)
+        time = None
+        if options.time is not None:
+            time = number_column(parts, options.time, faults, TIME[self._time_kind])
+        X, response = self.design.matrix(parts, faults)
+        if y is None:
+            y = self.target.encode(parts, faults, response)
+        return Rows(X, y, weight, offset, group, time, faults)
+
+    def to_state(self) -> dict[str, Any]:
+        return {
+            "options": self.options.to_state(),
+            "design": self.design.to_state(),
+            "target": self.target.column,
+            "labels": self.target.to_state(),
+            "group_text": self._group_text,
+            "time_kind": self._time_kind,
+            "left_out": self.left_out,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], options: Options) -> Plan:
+        stored = state["design"]
+        design: Design = ColumnsDesign(stored["features"])
+        if stored["kind"] == "formula":
+            design = FormulaDesign.from_state(stored, options.unknown_level or "error")
+        target = Target(state["target"], options.labels or "number", options.classes)
+        target.restore(state["labels"])
+        return cls(options, design, target, state["group_text"], state["time_kind"], state["left_out"])
+
+
+def _target_name(options: Options, parsed: ParsedFormula | None, default: str | None, known: Sequence[str]) -> str:
+    left = parsed.response[0] if parsed is not None and parsed.response else None
+    if left and options.target and options.target != left:
+        raise InputError.of("target", f"agree with the formula's left side {left!r}", options.target)
+    name = left or options.target or (default if default in known else None)
+    if name is None:
+        raise InputError(f"give target, the column to explain (--target); the columns are {list(known)}")
+    if options.features and name in options.features:
+        raise InputError.of("features", f"not hold the target {name!r}", list(options.features))
+    return name

@@ -1,0 +1,1 @@
+"""Where rows come from: files, standard input and tables, read in blocks."""

@@ -1,0 +1,130 @@
+"""Burn-in that needs no knowledge of n, for any watcher.
+
+Generations of the same watcher start after t_0, t_0 R, t_0 R^2, ... rows with R = 1/share (rounded up), and one at the
+very beginning. The reported generation is the youngest whose start s satisfies s <= share n: it has discarded at most
+`share` of the rows. It is replaced exactly when the next generation becomes old enough, which is when the one after
+that starts: two are alive at any time, and no more.
+
+| symbol  | here             |
+|---------|------------------|
+| t_0     | `first_start`    |
+| 1/R     | `share`          |
+| s       | `discarded`      |
+
+A generation counts its own rows: the batch lengths of a watcher follow what it has seen, and the step at its first row
+is not that of row one. `Extrapolated` reads the steps, models what burn-in would remove, and is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.checks import check_count
+from halfwidth.errors import CannotPool, InputError
+from halfwidth.inference import LimitLaw, Result
+from halfwidth.inference.diagnostics import Diagnostics
+from halfwidth.watchers.base import Critical, State, Watcher, nested, restored, unnested
+from halfwidth.watchers.extrapolation import Extrapolated
+
+_COUNTS = ("n", "discarded", "young_start", "next_start")
+
+
+class Burned(Watcher):
+    """Any watcher, without the first rows: at most `share` of them, and at least share^2.
+
+    >>> from halfwidth.watchers import FixedBatchMeans
+    >>> watcher = Burned(lambda: FixedBatchMeans(1), share=0.05)
+    >>> watcher.update_many(np.random.default_rng(0).standard_normal((50_000, 1))).discarded
+    2500
+    """
+
+    kind = "burned"
+    version = 1
+
+    def __init__(self, make: Callable[[], Watcher], *, share: float = 0.05, first_start: int = 125) -> None:
+        if not 0.0 < share <= 0.5:
+            raise InputError.of("share", "lie between 0 and 0.5", share)
+        fresh = make()
+        if isinstance(fresh, Extrapolated) or fresh.n_seen:
+            raise InputError.of("make", "give a fresh watcher that does not read the steps", type(fresh).__name__)
+        self.dim = fresh.dim
+        self.share = float(share)
+        self.first_start = check_count("first_start", first_start)
+        self._fresh = fresh.to_state()
+        self._n = 0
+        self._reported, self._discarded = fresh, 0
+        self._young, self._young_start = restored(self._fresh), 0
+        self._next_start = self.first_start
+
+    @property
+    def n_seen(self) -> int:
+        return self._n
+
+    @property
+    def discarded(self) -> int:
+        """How many rows the reported generation has not seen."""
+        return self._discarded
+
+    @property
+    def reported(self) -> Watcher:
+        """The generation that speaks."""
+        return self._reported
+
+    def take(self, thetas: NDArray[np.float64]) -> None:
+        at = 0
+        while at < len(thetas):
+            rows = thetas[at : at + self._next_start - self._n]
+            self._reported.take(rows)
+            self._young.take(rows)
+            self._n += len(rows)
+            at += len(rows)
+            if self._n == self._next_start:
+                self._start_generation()
+
+    def _start_generation(self) -> None:
+        self._reported, self._discarded = self._young, self._young_start
+        self._young, self._young_start = restored(self._fresh), self._n
+        self._next_start = math.ceil(self._n / self.share)
+
+    def estimate(self) -> NDArray[np.float64]:
+        return self._reported.estimate()
+
+    def covariance(self) -> NDArray[np.float64]:
+        return self._reported.covariance()
+
+    def law(self) -> LimitLaw:
+        return self._reported.law()
+
+    def diagnostics(self) -> Diagnostics:
+        return self._reported.diagnostics()
+
+    def result(self, critical: Critical = "calibrated") -> Result:
+        """That of the reported generation, whose n is the number of rows it has seen."""
+        result = self._reported.result(critical)
+        return replace(result, method=f"{self.kind} {result.method}")
+
+    def pool(self, other: Self) -> Self:
+        raise CannotPool("cannot pool burned watchers: pool their `reported` generations instead")
+
+    def to_state(self) -> State:
+        names = ("kind", "version", "share", "first_start")
+        state = {name: getattr(self, name) for name in names} | nested("fresh", self._fresh)
+        state |= {name: getattr(self, f"_{name}") for name in _COUNTS}
+        return state | nested("reported", self._reported.to_state()) | nested("young", self._young.to_state())
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        cls._check_state(state)
+        fresh = unnested("fresh", state)
+        watcher = cls(lambda: restored(fresh), share=state["share"], first_start=state["first_start"])
+        for name in _COUNTS:
+            setattr(watcher, f"_{name}", int(state[name]))
+        watcher._reported = restored(unnested("reported", state))
+        watcher._young = restored(unnested("young", state))
+        return watcher

@@ -1,0 +1,93 @@
+"""Confidence sequences: intervals that hold at every row at once, on top of any watcher with a consistent variance.
+
+    theta_bar_t +- s_t sqrt(2 (t r^2 + 1) / (t^2 r^2) log(sqrt(t r^2 + 1) / alpha)),   s_t^2 the watcher's variance.
+
+| paper    | here                                             |
+|----------|--------------------------------------------------|
+| s_t^2    | `variance.covariance()`                          |
+| t*       | `tightest`: the row at which the interval is tightest |
+| r        | `inference.sequence.MixtureLaw`                  |
+
+One may look after every row and stop when the answer is clear. The guarantee is asymptotic: it needs a variance that
+is consistent (`EqualBatchMeans`, `FlatTopBatchMeans`, `SpectralVariance`, `OverlappingBatchMeans`,
+`IncreasingBatchMeans`), and looks that start once the variance has settled. A watcher whose variance stays random
+(`FixedBatchMeans`, `RandomScaling`) is refused.
+
+I. Waudby-Smith, D. Arbour, R. Sinha, E. Kennedy and A. Ramdas, *Time-uniform central limit theory and asymptotic
+confidence sequences* (2021).
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.checks import check_count
+from halfwidth.errors import CannotPool, InputError, NotEnoughData
+from halfwidth.inference.diagnostics import Diagnostics
+from halfwidth.inference.normal_mixture import MixtureLaw
+from halfwidth.watchers.base import State, Watcher, nested, restored, unnested
+from halfwidth.watchers.equal_batches import EqualBatchMeans
+from halfwidth.watchers.flat_top import FlatTopBatchMeans
+from halfwidth.watchers.increasing_batches import IncreasingBatchMeans
+from halfwidth.watchers.overlapping_batches import OverlappingBatchMeans
+from halfwidth.watchers.spectral_variance import SpectralVariance
+
+CONSISTENT = (EqualBatchMeans, FlatTopBatchMeans, IncreasingBatchMeans, OverlappingBatchMeans, SpectralVariance)
+
+
+class ConfidenceSequence(Watcher):
+    """Valid at all times at once; `tightest` is the row at which one most expects to stop.
+
+    >>> watcher = ConfidenceSequence(EqualBatchMeans(1), tightest=10_000)
+    >>> watcher.update_many(np.random.default_rng(0).standard_normal((10_000, 1))).n_seen
+    10000
+    >>> round(watcher.law().quantile(0.95), 2)
+    3.04
+    """
+
+    kind = "confidence-sequence"
+    version = 1
+
+    def __init__(self, variance: Watcher, *, tightest: int = 10_000) -> None:
+        if not isinstance(variance, CONSISTENT):
+            rule = f"be a watcher whose variance is consistent: {', '.join(c.__name__ for c in CONSISTENT)}"
+            raise InputError.of("variance", rule, type(variance).__name__)
+        self.variance = variance
+        self.dim = variance.dim
+        self.tightest = check_count("tightest", tightest)
+
+    @property
+    def n_seen(self) -> int:
+        return self.variance.n_seen
+
+    def take(self, thetas: NDArray[np.float64]) -> None:
+        self.variance.take(thetas)
+
+    def estimate(self) -> NDArray[np.float64]:
+        return self.variance.estimate()
+
+    def covariance(self) -> NDArray[np.float64]:
+        return self.variance.covariance()
+
+    def law(self) -> MixtureLaw:
+        if not self.n_seen:
+            raise NotEnoughData.rows("an interval", 0, 1)
+        return MixtureLaw(self.n_seen, self.tightest)
+
+    def diagnostics(self) -> Diagnostics:
+        return self.variance.diagnostics()
+
+    def pool(self, other: Self) -> Self:
+        raise CannotPool("cannot pool confidence sequences: looks at different runs have no common clock")
+
+    def to_state(self) -> State:
+        head = {"kind": self.kind, "version": self.version, "tightest": self.tightest}
+        return head | nested("variance", self.variance.to_state())
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        cls._check_state(state)
+        return cls(restored(unnested("variance", state)), tightest=state["tightest"])

@@ -1,0 +1,137 @@
+"""Sums of consecutive equal batches of a stream whose length nobody knows.
+
+Complete batches of `length` rows are kept until there are `CAPACITY` of them; then neighbours are merged and the length
+doubles. So there are always between CAPACITY/2 and CAPACITY batches (one a row before that), their length is the
+smallest power of two L with floor(n / L) < CAPACITY, memory is O(CAPACITY size) and a row costs O(size).
+
+Sums are of theta minus a reference that moves to the mean at every merge, so that a parameter near 1e8 loses no digits,
+wherever it started. The merging is that of R. Singh, A. Shukla and D. Vats, *On the utility of equal batch sizes for
+inference in stochastic gradient descent* (2023).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.kernels.compile import kernel
+from halfwidth.watchers.base import check_array
+
+CAPACITY = 256
+_ARRAYS = ("counts", "reference", "sums", "current", "sampled")
+
+
+@kernel
+def _absorb(rows, counts, reference, sums, current, sampled):  # type: ignore[no-untyped-def]
+    """Add rows to the batches; `sampled` holds the sum and the sum of squares of one row in sixteen."""
+    size = rows.shape[1]
+    length, count, age, seen = counts
+    at = 0
+    while at < rows.shape[0]:
+        end = min(rows.shape[0], at + length - age)
+        for i in range(at + (-seen & 15), end, 16):
+            for j in range(size):
+                x = rows[i, j] - reference[j]
+                sampled[0, j] += x
+                sampled[1, j] += x * x
+        whole = at + (end - at) // 4 * 4
+        for i in range(at, whole, 4):  # four rows at once, to load and store the sum a quarter as often
+            for j in range(size):
+                r = reference[j]
+                current[j] += ((rows[i, j] - r) + (rows[i + 1, j] - r)) + ((rows[i + 2, j] - r) + (rows[i + 3, j] - r))
+        for i in range(whole, end):
+            for j in range(size):
+                current[j] += rows[i, j] - reference[j]
+        seen += end - at
+        age += end - at
+        at = end
+        if age == length:
+            for j in range(size):
+                sums[count, j] = current[j]
+                current[j] = 0.0
+            age = 0
+            count += 1
+        if count == sums.shape[0]:
+            count //= 2
+            length *= 2
+            looked = (seen + 15) // 16
+            for j in range(size):
+                total = 0.0
+                for k in range(count):
+                    sums[k, j] = sums[2 * k, j] + sums[2 * k + 1, j]
+                    total += sums[k, j]
+                step = total / seen
+                for k in range(count):
+                    sums[k, j] -= length * step
+                sums[count:, j] = 0.0
+                sampled[1, j] -= 2.0 * step * sampled[0, j] - looked * step * step
+                sampled[0, j] -= looked * step
+                reference[j] += step
+    counts[:] = length, count, age, seen
+
+
+class DyadicBatches:
+    """The batches of a stream of vectors of `size` numbers."""
+
+    def __init__(self, size: int) -> None:
+        self._counts = np.array([1, 0, 0, 0], dtype=np.int64)  # length, complete batches, age of the current one, rows
+        self._reference = np.zeros(size)
+        self._sums = np.zeros((CAPACITY, size))
+        self._current = np.zeros(size)
+        self._sampled = np.zeros((2, size))
+
+    @property
+    def n_seen(self) -> int:
+        return int(self._counts[3])
+
+    @property
+    def length(self) -> int:
+        """Rows in each complete batch."""
+        return int(self._counts[0])
+
+    @property
+    def count(self) -> int:
+        """How many batches are complete."""
+        return int(self._counts[1])
+
+    def take(self, rows: NDArray[np.float64]) -> None:
+        if self.n_seen == 0 and len(rows):
+            self._reference[:] = rows[0]
+        arrays = (self._counts, self._reference, self._sums, self._current, self._sampled)
+        _absorb(np.ascontiguousarray(rows), *arrays)
+
+    def mean(self) -> NDArray[np.float64]:
+        """The average of all rows."""
+        total = self._sums[: self.count].sum(axis=0) + self._current
+        return np.asarray(self._reference + total / self.n_seen)
+
+    def sums(self) -> NDArray[np.float64]:
+        """The sums of the complete batches, oldest first, of rows less the reference."""
+        return self._sums[: self.count].copy()
+
+    @property
+    def reference(self) -> NDArray[np.float64]:
+        """What `sums` and `groups` are relative to."""
+        return self._reference.copy()
+
+    def groups(self, batches: int) -> tuple[NDArray[np.float64], int]:
+        """So many equal batches, as large and as late as possible: their means less the reference, the rows in each."""
+        together = self.count // batches
+        latest = self._sums[self.count - batches * together : self.count]
+        rows = together * self.length
+        return latest.reshape(batches, together, -1).sum(axis=1) / rows, rows
+
+    def spread(self) -> NDArray[np.float64]:
+        """The variance of single rows, from one in sixteen: for diagnostics."""
+        looked = (self.n_seen + 15) // 16
+        mean = self._sampled[0] / looked
+        return np.asarray(np.maximum(self._sampled[1] / looked - mean**2, 0.0))
+
+    def to_state(self, prefix: str = "") -> dict[str, NDArray[np.float64]]:
+        return {prefix + name: getattr(self, f"_{name}").copy() for name in _ARRAYS}
+
+    def restore(self, state: dict[str, NDArray[np.float64]], prefix: str = "") -> None:
+        """Become what `to_state` described."""
+        for name in _ARRAYS:
+            own = getattr(self, f"_{name}")
+            setattr(self, f"_{name}", check_array(state, prefix + name, own.shape).astype(own.dtype))

@@ -1,0 +1,137 @@
+"""Functionals of the path of sums: random scaling with another power.
+
+    v'theta:  v'theta_bar +- q_m n^(-1/2) (int_0^1 |v'B_n(r)|^m dr)^(1/m),
+    B_n(r) = sqrt(n) r (theta_bar_{nr} - theta_bar_n),
+
+which is pivotal for every power m because B_n converges to Sigma^(1/2) times a Brownian bridge. m = 2 is random
+scaling (`RandomScaling`); larger powers give narrower tails, and m = 1 is the most robust to a few wild excursions.
+
+| paper                              | here                                                                 |
+|------------------------------------|----------------------------------------------------------------------|
+| m                                  | `power`: 1, 4 or 6                                                   |
+| phi(r) - r phi(1)                  | `bridge()`: at the ends of the 128 to 255 batches of `DyadicBatches` |
+| q_m                                | `inference.scaling`                                                  |
+
+The integral is a sum over the ends of the batches. Its error is of order (1/128)^(3/2) of the whole, and memory stays
+O(dim) for any power, odd ones included, without the cancellations of expanding the m-th power.
+
+Only for m = 2 is the denominator a quadratic form of v. The covariance kept is therefore the diagonal, and intervals
+for a direction v read the path of v'theta, at the moment the result is made.
+
+X. Li, J. Liang and Z. Zhang, *Online statistical inference for nonlinear stochastic approximation with Markovian data*
+(2023).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from halfwidth.errors import CannotPool, InputError, NotEnoughData
+from halfwidth.inference import Result
+from halfwidth.inference.diagnostics import Diagnostics
+from halfwidth.inference.scaling_laws import MEAN_SQUARE, FunctionalLaw
+from halfwidth.watchers.base import Critical, State, Watcher
+from halfwidth.watchers.dyadic_sums import DyadicBatches
+from halfwidth.watchers.view import View, ViewName
+
+_LEAST_ROWS = 64
+
+
+def path_variances(bridge: NDArray[np.float64], power: int) -> NDArray[np.float64]:
+    """(mean |B|^m)^(2/m) for each column, over its mean for a standard bridge."""
+    size = np.abs(bridge)
+    largest = np.max(size, axis=0)
+    safe = np.where(largest > 0, largest, 1.0)
+    return np.asarray((safe * np.mean((size / safe) ** power, axis=0) ** (1.0 / power)) ** 2 / MEAN_SQUARE[power])
+
+
+@dataclass(frozen=True)
+class PathResult(Result):
+    """A result that measures each direction on the path of that direction."""
+
+    power: int = field(kw_only=True)
+    bridge: NDArray[np.float64] = field(kw_only=True, repr=False)
+
+    def _variances(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        return path_variances(self.bridge @ rows.T, self.power)
+
+
+class FunctionalScaling(Watcher):
+    """Random scaling with power m = 1, 4 or 6; O(dim) a row and O(dim) memory.
+
+    >>> watcher = FunctionalScaling(2, power=4).update_many(np.random.default_rng(0).standard_normal((1000, 2)))
+    >>> bool(watcher.interval([1.0, 1.0]).covers(0.0))
+    True
+    """
+
+    kind = "functional-scaling"
+    version = 1
+
+    def __init__(
+        self, dim: int, *, power: int, view: ViewName = "diagonal", projection: ArrayLike | None = None
+    ) -> None:
+        self._view = View.of(view, dim, projection)
+        if view == "full":
+            raise InputError.of("view", "be 'diagonal' or 'projection': this is not a quadratic form", view)
+        if isinstance(power, bool) or power not in MEAN_SQUARE:
+            raise InputError.of("power", f"be one of {sorted(MEAN_SQUARE)} (RandomScaling is the power 2)", power)
+        self.dim = int(dim)
+        self.power = int(power)
+        self._batches = DyadicBatches(self._view.size)
+
+    @property
+    def n_seen(self) -> int:
+        return self._batches.n_seen
+
+    def take(self, thetas: NDArray[np.float64]) -> None:
+        self._batches.take(self._view.apply(thetas))
+
+    def estimate(self) -> NDArray[np.float64]:
+        self._need(1, "an estimate")
+        return self._batches.mean()
+
+    def bridge(self) -> NDArray[np.float64]:
+        """The rescaled path of sums, back at zero at its end."""
+        self._need(_LEAST_ROWS, "a path")
+        sums = self._batches.sums()
+        path = np.cumsum(sums - sums.mean(axis=0), axis=0)
+        return np.asarray(path / np.sqrt(len(sums) * self._batches.length))
+
+    def covariance(self) -> NDArray[np.float64]:
+        self._need(_LEAST_ROWS, "a covariance")
+        return path_variances(self.bridge(), self.power)
+
+    def law(self) -> FunctionalLaw:
+        self._need(_LEAST_ROWS, "an interval")
+        return FunctionalLaw(self.power)
+
+    def diagnostics(self) -> Diagnostics:
+        return Diagnostics(self.law().degrees_of_freedom)
+
+    def result(self, critical: Critical = "calibrated") -> Result:
+        known = vars(super().result(critical))
+        return PathResult(**known, power=self.power, bridge=self.bridge())
+
+    def pool(self, other: Self) -> Self:
+        raise CannotPool("cannot pool functionals of paths: their mix has no tabulated law; use RandomScaling")
+
+    def _need(self, rows: int, what: str) -> None:
+        if self.n_seen < rows:
+            raise NotEnoughData.rows(what, self.n_seen, rows)
+
+    def to_state(self) -> State:
+        projection = self._view.projection
+        head = {"kind": self.kind, "version": self.version, "dim": self.dim, "power": self.power}
+        view = {"view": self._view.name, "projection": None if projection is None else projection.copy()}
+        return head | view | self._batches.to_state()
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        cls._check_state(state)
+        watcher = cls(state["dim"], power=state["power"], view=state["view"], projection=state["projection"])
+        watcher._batches.restore(state)
+        return watcher

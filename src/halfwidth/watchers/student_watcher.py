@@ -1,0 +1,232 @@
+"""What the watchers with a Student law share: pooling, diagnostics, state, and the store of equal batches.
+
+Their covariance estimate is, in the limit, Sigma times a chi-square with nu degrees of freedom over nu, exactly or up
+to its first two moments, and independent of the average: the estimate uses contrasts of batches only. Hence t with nu
+degrees of freedom, and independent trajectories are pooled with weights nu, whose sum is the pooled nu.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from halfwidth.errors import CannotPool, NotEnoughData
+from halfwidth.inference.diagnostics import BLOCKS_PER_CORRELATION_TIME, Diagnostics, batch_diagnostics
+from halfwidth.inference.student_law import StudentLaw
+from halfwidth.watchers.base import State, Watcher, check_array
+from halfwidth.watchers.dyadic_sums import DyadicBatches
+from halfwidth.watchers.view import View, ViewName
+
+Vector = NDArray[np.float64]
+
+
+def scatter_of(rows: Vector, diagonal: bool) -> Vector:
+    """sum s s' over rows s, or its diagonal; exactly symmetric."""
+    if diagonal:
+        return np.asarray(np.einsum("ij,ij->j", rows, rows))
+    product = rows.T @ rows
+    return np.asarray(0.5 * (product + product.T))
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """What is left of independent trajectories once they are joined."""
+
+    n: int
+    estimate: Vector
+    covariance: Vector
+    nu: float
+    spread: Vector
+    block: int
+
+
+class StudentWatcher(Watcher):
+    """A watcher whose studentised average has a t law; subclasses fill in the estimator of one trajectory."""
+
+    settings: tuple[str, ...]
+    """The arguments of the constructor other than the dimension and the view, each kept under its own name."""
+    least_rows: int
+    """From so many rows on there is a covariance."""
+    times_per_block: float = BLOCKS_PER_CORRELATION_TIME
+    """How many correlation times a block must hold."""
+
+    def __init__(self, dim: int, view: ViewName, projection: ArrayLike | None) -> None:
+        self._view = View.of(view, dim, projection)
+        self.dim = int(dim)
+        self._pooled: Pooled | None = None
+
+    @abstractmethod
+    def _rows(self) -> int:
+        """How many iterates this trajectory has shown."""
+
+    @abstractmethod
+    def _take(self, seen: Vector) -> None:
+        """See what the view shows of the next iterates."""
+
+    @abstractmethod
+    def _average(self) -> Vector:
+        """The estimate, from at least one row."""
+
+    @abstractmethod
+    def _covariance(self) -> Vector:
+        """The covariance, from at least `least_rows` rows."""
+
+    @abstractmethod
+    def _nu(self) -> float:
+        """Its degrees of freedom."""
+
+    @abstractmethod
+    def _spread(self) -> Vector:
+        """The variance of single iterates."""
+
+    @abstractmethod
+    def _block_rows(self) -> int:
+        """The rows in the longest block, from at least `least_rows` rows."""
+
+    @abstractmethod
+    def _store(self) -> State:
+        """What one trajectory has left behind."""
+
+    @abstractmethod
+    def _restore(self, state: State) -> None:
+        """Become what `_store` described."""
+
+    def _settings(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.settings}
+
+    @property
+    def n_seen(self) -> int:
+        return self._pooled.n if self._pooled else self._rows()
+
+    @property
+    def _diagonal(self) -> bool:
+        return self._view.name == "diagonal"
+
+    def take(self, thetas: Vector) -> None:
+        if self._pooled:
+            raise CannotPool("a pooled watcher can be read and pooled again, not updated")
+        self._take(self._view.apply(thetas))
+
+    def estimate(self) -> Vector:
+        if self._pooled:
+            return self._pooled.estimate.copy()
+        self._need(1, "an estimate")
+        return self._average()
+
+    def covariance(self) -> Vector:
+        if self._pooled:
+            return self._pooled.covariance.copy()
+        self._need(self.least_rows, "a covariance")
+        return self._covariance()
+
+    def law(self) -> StudentLaw:
+        if self._pooled:
+            return StudentLaw(self._pooled.nu)
+        self._need(self.least_rows, "an interval")
+        return StudentLaw(self._nu())
+
+    def block_rows(self) -> int:
+        """The rows in the longest block or window."""
+        if self._pooled:
+            return self._pooled.block
+        self._need(self.least_rows, "a block")
+        return self._block_rows()
+
+    def diagnostics(self) -> Diagnostics:
+        summary = self._summary()
+        variances, moving = self._long_run_variances(), summary.spread > 0
+        time = float(np.max(0.5 * variances[moving] / summary.spread[moving], initial=0.0))
+        return batch_diagnostics(summary.nu, time, summary.block, summary.n, self.times_per_block)
+
+    def _long_run_variances(self) -> Vector:
+        """The variances of sqrt(n) times the average."""
+        covariance = self.covariance()
+        return covariance if self._diagonal else np.diag(covariance)
+
+    def _summary(self) -> Pooled:
+        if self._pooled:
+            return self._pooled
+        nu = self.law().degrees_of_freedom
+        return Pooled(self.n_seen, self.estimate(), self.covariance(), nu, self._spread(), self.block_rows())
+
+    def pool(self, other: Self) -> Self:
+        """Join with an independent trajectory of the same settings and view.
+
+        The average is weighted by rows, the covariance by degrees of freedom, which add up.
+        """
+        if type(other) is not type(self):
+            raise CannotPool(f"cannot pool {self.kind} with {type(other).__name__}")
+        if self._settings() != other._settings() or not self._view.same_as(other._view):
+            raise CannotPool("cannot pool watchers with different settings, dimensions or views")
+        for part in (self, other):
+            part._need(part.least_rows, "pooling")
+        a, b = self._summary(), other._summary()
+        n, nu = a.n + b.n, a.nu + b.nu
+        joined = type(self)(self.dim, view=self._view.name, projection=self._view.projection, **self._settings())
+        joined._pooled = Pooled(
+            n,
+            (a.n * a.estimate + b.n * b.estimate) / n,
+            (a.nu * a.covariance + b.nu * b.covariance) / nu,
+            nu,
+            (a.n * a.spread + b.n * b.spread) / n,
+            max(a.block, b.block),
+        )
+        return joined
+
+    def _need(self, rows: int, what: str) -> None:
+        if self.n_seen < rows:
+            raise NotEnoughData.rows(what, self.n_seen, rows)
+
+    def to_state(self) -> State:
+        projection = self._view.projection
+        head = {"kind": self.kind, "version": self.version, "dim": self.dim, "view": self._view.name}
+        state = head | {"projection": None if projection is None else projection.copy()} | self._settings()
+        pooled = self._pooled
+        state["pooled"] = [] if pooled is None else [pooled.n, pooled.nu, pooled.block]
+        for name in ("estimate", "covariance", "spread"):
+            state[f"pooled_{name}"] = None if pooled is None else getattr(pooled, name).copy()
+        return state | self._store()
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        cls._check_state(state)
+        settings = {name: state[name] for name in cls.settings}
+        watcher = cls(state["dim"], view=state["view"], projection=state["projection"], **settings)
+        watcher._restore(state)
+        if state["pooled"]:
+            n, nu, block = state["pooled"]
+            size = (watcher._view.size,)
+            shapes = {"estimate": size, "covariance": size if watcher._diagonal else size * 2, "spread": size}
+            arrays = {name: check_array(state, f"pooled_{name}", shape) for name, shape in shapes.items()}
+            watcher._pooled = Pooled(n=int(n), nu=float(nu), block=int(block), **arrays)
+        return watcher
+
+
+class DyadicWatcher(StudentWatcher):
+    """A watcher that reads its covariance off equal batches, whenever somebody asks."""
+
+    def __init__(self, dim: int, view: ViewName, projection: ArrayLike | None) -> None:
+        super().__init__(dim, view, projection)
+        self._batches = DyadicBatches(self._view.size)
+
+    def _rows(self) -> int:
+        return self._batches.n_seen
+
+    def _take(self, seen: Vector) -> None:
+        self._batches.take(seen)
+
+    def _average(self) -> Vector:
+        return self._batches.mean()
+
+    def _spread(self) -> Vector:
+        return self._batches.spread()
+
+    def _store(self) -> State:
+        return self._batches.to_state()
+
+    def _restore(self, state: State) -> None:
+        self._batches.restore(state)
