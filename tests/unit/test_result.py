@@ -270,3 +270,11 @@ def test_a_coordinate_that_never_moves_has_no_error_and_no_correlation_time():
     watcher = OverlappingBatchMeans(2).update_many(np.full((1000, 2), 3.7))
     assert watcher.interval().std_error.tolist() == [0.0, 0.0]
     assert watcher.correlation_time() == 0.0
+
+
+def test_every_coefficient_has_a_status_of_its_own():
+    result = OverlappingBatchMeans(dim=2).update_many(np.random.default_rng(0).standard_normal((2_000, 2))).result()
+    assert result.coefficient_status == ("ok", "ok")
+    flagged = result.with_facts(coefficient_flags=((), ("leverage", "rare")))
+    assert flagged.coefficient_status == ("ok", "leverage")
+    assert flagged.status == result.status

@@ -25,6 +25,8 @@ class Diagnostics:
     flags: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     """What a method chose by itself, and why."""
+    coefficient_flags: tuple[tuple[str, ...], ...] = ()
+    """The names of what speaks against each coefficient by itself; empty where nothing speaks against any."""
 
     @property
     def status(self) -> str:

@@ -61,6 +61,12 @@ class Result:
     def status(self) -> str:
         return self.diagnostics.status
 
+    @property
+    def coefficient_status(self) -> tuple[str, ...]:
+        """`ok` or the first flag of each coefficient; what concerns the whole run is in `status`."""
+        flags = self.diagnostics.coefficient_flags or ((),) * self.params.size
+        return tuple(names[0] if names else "ok" for names in flags)
+
     def cov_params(self) -> NDArray[np.float64]:
         """The covariance matrix of the estimate (not of sqrt(n) times it)."""
         return self._full_covariance("cov_params()") / self.n
