@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Self, TypedDict, Unpack
 
 FEW_BLOCKS = 3.0
 """Below this many effective degrees of freedom the interval is wide and its asymptotics are strained."""
@@ -11,6 +11,17 @@ FEW_BLOCKS = 3.0
 BLOCKS_PER_CORRELATION_TIME = 10.0
 """Iterates that never decorrelate within the longest block show a correlation time of a third of it; a tenth is
 the line above which the covariance is clearly still growing with the block."""
+
+
+class Facts(TypedDict, total=False):
+    """What a run may add to its diagnostics: the fields of `Diagnostics` other than `flags`."""
+
+    effective_blocks: float
+    correlation_time: float | None
+    truncations: int | None
+    truncated_at: tuple[int, ...]
+    capped_share: float | None
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -36,7 +47,7 @@ class Diagnostics:
     def warnings(self) -> tuple[str, ...]:
         return tuple(text for _, text in self.flags)
 
-    def with_facts(self, *flags: tuple[str, str], **facts: Any) -> Diagnostics:
+    def with_facts(self, *flags: tuple[str, str], **facts: Unpack[Facts]) -> Self:
         """The same with more known about the run."""
         return replace(self, flags=self.flags + flags, **facts)
 

@@ -35,7 +35,7 @@ class Interval:
     def half_width(self) -> Number:
         return 0.5 * self.width
 
-    def covers(self, value: ArrayLike) -> Any:
+    def covers(self, value: ArrayLike) -> bool | NDArray[np.bool_]:
         """Whether the interval contains the value, elementwise."""
         inside = (np.asarray(self.lower) <= value) & (np.asarray(value) <= self.upper)
         return bool(inside) if inside.ndim == 0 else inside

@@ -7,13 +7,13 @@ A result holds no data and no model; it can outlive both.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import InputError, NotEnoughData
-from halfwidth.inference.diagnostics import Diagnostics
+from halfwidth.inference.diagnostics import Diagnostics, Facts
 from halfwidth.inference.interval import Interval
 from halfwidth.inference.laws import LimitLaw, check_alpha, check_level
 from halfwidth.inference.summary import summary_text
@@ -122,7 +122,7 @@ class Result:
         """The table that statsmodels users know, with what the errors rest on above it."""
         return summary_text(self, level)
 
-    def with_facts(self, *flags: tuple[str, str], **facts: Any) -> Result:
+    def with_facts(self, *flags: tuple[str, str], **facts: Unpack[Facts]) -> Self:
         """The same result with more diagnostics."""
         return replace(self, diagnostics=self.diagnostics.with_facts(*flags, **facts))
 

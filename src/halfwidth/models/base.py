@@ -146,7 +146,7 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         return self._params()[int(self._has_intercept()) :]
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> float | Vector:
         return float(self._params()[0]) if self._has_intercept() else 0.0
 
     @property
@@ -161,7 +161,7 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         flag = self._failure()
         return "ok" if flag is None else flag[0]
 
-    def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> Any:
+    def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> NDArray[Any]:
         """The predicted mean (or quantile) of every row."""
         eta = self._eta(X, offset)
         return self._engine.loss.mean(eta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import InputError
 from halfwidth.families.logistic import Logistic
@@ -31,7 +31,7 @@ class LogisticRegression(ClassifierMixin, StreamModel):  # type: ignore[misc]
         return super().coef_[None]
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> Vector:
         return np.atleast_1d(super().intercept_)
 
     def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> Vector:
@@ -47,10 +47,10 @@ class LogisticRegression(ClassifierMixin, StreamModel):  # type: ignore[misc]
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, offset))
 
-    def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> Any:
+    def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> NDArray[Any]:
         """The more probable class."""
         second = self._eta(X, offset) > 0.0
-        return self.classes_[second.astype(np.intp)]
+        return np.asarray(self.classes_[second.astype(np.intp)])
 
     def to_state(self) -> dict[str, Any]:
         return super().to_state() | {"classes": np.array(self.classes_.tolist())}

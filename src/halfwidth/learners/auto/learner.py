@@ -359,7 +359,7 @@ class Auto(OwnResult):
         law, diagnostics = StudentLaw(freedom), Diagnostics(freedom)
         result = BatchesResult(self._origin + centre, covariance, n, law, self.name, diagnostics, influences=influences)
         facts = self._known(response)
-        return result.with_facts(*status.flags(facts, result), notes=status.notes(facts, result))  # type: ignore[return-value]
+        return result.with_facts(*status.flags(facts, result), notes=status.notes(facts, result))
 
     def _known(self, response: Response) -> status.Facts:
         told = "the problem's Hessian"
