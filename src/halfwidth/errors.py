@@ -70,6 +70,28 @@ class BrokenCheckpoint(InputError):
     """A checkpoint that is cut short, altered, or of another kind or version."""
 
 
+class BadState(BrokenCheckpoint):
+    """A saved state that breaks a rule of its schema; the message names the field, the rule and the value."""
+
+    @classmethod
+    def at(cls, where: str, rule: str, value: object) -> BadState:
+        """The usual message: which field, which rule, and what came instead, cut short."""
+        return cls(f"{where} must {rule}; got {_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    """A value of unknown size in a few words."""
+    shape = getattr(value, "shape", ())
+    if shape:
+        return f"an array of {getattr(value, 'dtype', '')} of shape {shape}"
+    if isinstance(value, (dict, list, tuple, set)):
+        return f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"an integer of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
 class DataUnavailable(HalfwidthError, OSError):
     """An example data set that could not be fetched or found; the message says what to do."""
 

@@ -196,7 +196,7 @@ def test_increasing_batches_end_at_the_planned_rows():
         (lambda: hw.ConfidenceSequence(hw.EqualBatchMeans(1), tightest=0), "tightest must be an integer"),
         (lambda: hw.Burned(lambda: hw.FixedBatchMeans(1), share=0.0), "share must lie between 0 and 0.5"),
         (lambda: hw.Burned(lambda: hw.Extrapolated(1, step=hw.PowerStep())), "does not read the steps"),
-        (lambda: restored({"kind": "crystal-ball"}), "state must be of a known kind of watcher"),
+        (lambda: restored({"kind": "crystal-ball"}), "state.kind must be one of"),
     ],
 )
 def test_bad_settings_are_refused(make, message):

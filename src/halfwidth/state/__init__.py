@@ -1,1 +1,1 @@
-"""Saved states: the checkpoint file."""
+"""Saved states: the schema that every one is validated against, and the checkpoint file."""

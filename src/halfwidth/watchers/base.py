@@ -7,14 +7,15 @@ come from the result it builds.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.errors import InputError
+from halfwidth.errors import BadState, InputError
 from halfwidth.inference import Interval, LimitLaw, NormalLaw, Result
 from halfwidth.inference.diagnostics import Diagnostics
+from halfwidth.state.schema import Schema, build, validate
 
 Critical = Literal["calibrated", "normal"]
 State = dict[str, Any]
@@ -28,6 +29,13 @@ def check_array(state: State, name: str, shape: tuple[int, ...]) -> NDArray[np.f
     return value
 
 
+def folded(state: State, *parts: str) -> State:
+    """A flat state with its parts as states of their own, as their schemas have them."""
+    starts = tuple(f"{part}." for part in parts)
+    own = {key: value for key, value in state.items() if not str(key).startswith(starts)}
+    return own | {part: unnested(part, state) for part in parts}
+
+
 def nested(name: str, state: State) -> State:
     """A watcher's state as part of another's, which stays flat."""
     return {f"{name}.{key}": value for key, value in state.items()}
@@ -36,18 +44,31 @@ def nested(name: str, state: State) -> State:
 def unnested(name: str, state: State) -> State:
     """The part that `nested` put there."""
     start = f"{name}."
-    return {key.removeprefix(start): value for key, value in state.items() if key.startswith(start)}
+    return {str(key).removeprefix(start): value for key, value in state.items() if str(key).startswith(start)}
+
+
+def watcher_kinds() -> dict[str, type[Watcher]]:
+    """Every kind of watcher that has a state."""
+    found, families = {}, [Watcher]
+    while families:
+        family = families.pop()
+        if "SCHEMA" in vars(family):
+            found[family.kind] = family
+        families += family.__subclasses__()
+    return found
+
+
+def watcher_schemas() -> dict[str, Schema]:
+    """The schemas of all watchers, by kind."""
+    return {kind: watcher.SCHEMA for kind, watcher in watcher_kinds().items()}
 
 
 def restored(state: State) -> Watcher:
     """The watcher of any kind that `to_state` described."""
-    families = [Watcher]
-    while families:
-        family = families.pop()
-        if getattr(family, "kind", None) == state.get("kind"):
-            return family.from_state(state)
-        families += family.__subclasses__()
-    raise InputError.of("state", "be of a known kind of watcher", state.get("kind"))
+    kind, kinds = state.get("kind"), watcher_kinds()
+    if not isinstance(kind, str) or kind not in kinds:
+        raise BadState.at("state.kind", f"be one of {', '.join(sorted(kinds))}", kind)
+    return kinds[kind].from_state(state)
 
 
 class Watcher(ABC):
@@ -56,6 +77,8 @@ class Watcher(ABC):
     kind: str
     version: int
     dim: int
+    SCHEMA: ClassVar[Schema]
+    """What `to_state` gives and `from_state` insists on."""
 
     @property
     @abstractmethod
@@ -92,8 +115,20 @@ class Watcher(ABC):
 
     @classmethod
     @abstractmethod
+    def _restored(cls, state: State) -> Self:
+        """The watcher of a state that follows the schema."""
+
+    @classmethod
     def from_state(cls, state: State) -> Self:
-        """The watcher that `to_state` described."""
+        """The watcher that `to_state` described.
+
+        Raises
+        ------
+        BadState
+            The state breaks a rule of `SCHEMA`; nothing was built.
+        """
+        validate(state, cls.SCHEMA)
+        return build(cls.kind, lambda: cls._restored(state))
 
     def update_many(self, thetas: ArrayLike) -> Self:
         """See the next iterates, one in each row; a bad row raises and leaves the state as it was."""
@@ -131,9 +166,3 @@ class Watcher(ABC):
                 "Nothing of this call was taken in"
             )
         return array
-
-    @classmethod
-    def _check_state(cls, state: State) -> None:
-        if state.get("kind") != cls.kind or state.get("version") != cls.version:
-            found = (state.get("kind"), state.get("version"))
-            raise InputError.of("state", f"be of kind {cls.kind!r}, version {cls.version}", found)

@@ -29,10 +29,46 @@ from halfwidth.checks import check_count
 from halfwidth.errors import CannotPool, InputError
 from halfwidth.inference import LimitLaw, Result
 from halfwidth.inference.diagnostics import Diagnostics
-from halfwidth.watchers.base import Critical, State, Watcher, nested, restored, unnested
+from halfwidth.state.containers import Variant
+from halfwidth.state.fields import Field, Real, Whole
+from halfwidth.state.schema import Relation, Schema, same_settings
+from halfwidth.watchers.base import Critical, State, Watcher, folded, nested, restored, watcher_schemas
 from halfwidth.watchers.extrapolation import Extrapolated
 
 _COUNTS = ("n", "discarded", "young_start", "next_start")
+
+
+_FIELDS: dict[str, Field] = {
+    "share": Real(1e-9, 0.5, doc="the largest share of rows that is discarded"),
+    "first_start": Whole(1, doc="t_0"),
+    "n": Whole(doc="iterates seen"),
+    "discarded": Whole(doc="rows before the reported generation"),
+    "young_start": Whole(doc="rows before the younger one"),
+    "next_start": Whole(1, doc="rows at which the next one starts"),
+    "fresh": Variant("kind", lambda: _burnable(), doc="the watcher before its first row, stored as `fresh.NAME`"),
+    "reported": Variant("kind", lambda: _burnable(), doc="the generation that speaks, stored as `reported.NAME`"),
+    "young": Variant("kind", lambda: _burnable(), doc="the next one, stored as `young.NAME`"),
+}
+
+
+def _burnable() -> dict[str, Schema]:
+    return {kind: schema for kind, schema in watcher_schemas().items() if kind not in (Burned.kind, Extrapolated.kind)}
+
+
+def _starts_follow_rows(state: State) -> bool:
+    discarded, young, following = 0, 0, int(state["first_start"])
+    while following <= state["n"]:  # grows at least twofold
+        discarded, young, following = young, following, math.ceil(following / state["share"])
+    return (discarded, young, following) == tuple(state[name] for name in _COUNTS[1:])
+
+
+def _generations_agree(state: State) -> bool:
+    fresh, reported, young = (state[name] for name in ("fresh", "reported", "young"))
+    schema = watcher_schemas()[fresh["kind"]]
+    if not all(fresh["kind"] == other["kind"] and same_settings(fresh, other, schema) for other in (reported, young)):
+        return False
+    seen = [restored(generation).n_seen for generation in (fresh, reported, young)]
+    return seen == [0, state["n"] - state["discarded"], state["n"] - state["young_start"]]
 
 
 class Burned(Watcher):
@@ -46,6 +82,15 @@ class Burned(Watcher):
 
     kind = "burned"
     version = 1
+    SCHEMA = Schema(
+        kind,
+        version,
+        _FIELDS,
+        relations=(
+            Relation("have starts that follow from `n`, `share` and `first_start`", _starts_follow_rows),
+            Relation("have generations alike that saw the rows since they started", _generations_agree),
+        ),
+    )
 
     def __init__(self, make: Callable[[], Watcher], *, share: float = 0.05, first_start: int = 125) -> None:
         if not 0.0 < share <= 0.5:
@@ -120,11 +165,13 @@ class Burned(Watcher):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        cls._check_state(state)
-        fresh = unnested("fresh", state)
-        watcher = cls(lambda: restored(fresh), share=state["share"], first_start=state["first_start"])
+        return super().from_state(folded(state, "fresh", "reported", "young"))
+
+    @classmethod
+    def _restored(cls, state: State) -> Self:
+        watcher = cls(lambda: restored(state["fresh"]), share=state["share"], first_start=state["first_start"])
         for name in _COUNTS:
             setattr(watcher, f"_{name}", int(state[name]))
-        watcher._reported = restored(unnested("reported", state))
-        watcher._young = restored(unnested("young", state))
+        watcher._reported = restored(state["reported"])
+        watcher._young = restored(state["young"])
         return watcher

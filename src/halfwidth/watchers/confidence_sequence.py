@@ -28,7 +28,10 @@ from halfwidth.checks import check_count
 from halfwidth.errors import CannotPool, InputError, NotEnoughData
 from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.inference.normal_mixture import MixtureLaw
-from halfwidth.watchers.base import State, Watcher, nested, restored, unnested
+from halfwidth.state.containers import Variant
+from halfwidth.state.fields import Whole
+from halfwidth.state.schema import Schema
+from halfwidth.watchers.base import State, Watcher, folded, nested, restored
 from halfwidth.watchers.equal_batches import EqualBatchMeans
 from halfwidth.watchers.flat_top import FlatTopBatchMeans
 from halfwidth.watchers.increasing_batches import IncreasingBatchMeans
@@ -36,6 +39,10 @@ from halfwidth.watchers.overlapping_batches import OverlappingBatchMeans
 from halfwidth.watchers.spectral_variance import SpectralVariance
 
 CONSISTENT = (EqualBatchMeans, FlatTopBatchMeans, IncreasingBatchMeans, OverlappingBatchMeans, SpectralVariance)
+
+
+def _consistent() -> dict[str, Schema]:
+    return {watcher.kind: watcher.SCHEMA for watcher in CONSISTENT}
 
 
 class ConfidenceSequence(Watcher):
@@ -50,6 +57,15 @@ class ConfidenceSequence(Watcher):
 
     kind = "confidence-sequence"
     version = 1
+    SCHEMA = Schema(
+        kind,
+        version,
+        {
+            "tightest": Whole(1, doc="the row at which the interval is tightest"),
+            "variance": Variant("kind", _consistent, doc="the watcher; its fields are stored as `variance.NAME`"),
+        },
+        settings=("tightest",),
+    )
 
     def __init__(self, variance: Watcher, *, tightest: int = 10_000) -> None:
         if not isinstance(variance, CONSISTENT):
@@ -89,5 +105,8 @@ class ConfidenceSequence(Watcher):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        cls._check_state(state)
-        return cls(restored(unnested("variance", state)), tightest=state["tightest"])
+        return super().from_state(folded(state, "variance"))
+
+    @classmethod
+    def _restored(cls, state: State) -> Self:
+        return cls(restored(state["variance"]), tightest=state["tightest"])

@@ -15,10 +15,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.kernels.compile import kernel
+from halfwidth.state.fields import MOST_ROWS, Array, Field, State
+from halfwidth.state.schema import Relation
 from halfwidth.watchers.base import check_array
 
 CAPACITY = 256
 _ARRAYS = ("counts", "reference", "sums", "current", "sampled")
+
+
+def batch_fields(prefix: str = "", size: int | str = "size") -> dict[str, Field]:
+    """What a state says about a store of batches."""
+    docs = {
+        "counts": "rows in a batch, complete batches, rows in the open one, rows in all",
+        "reference": "what all sums are relative to",
+        "sums": "sums of the complete batches; zero beyond them",
+        "current": "sum of the open batch",
+        "sampled": "sum and sum of squares of one row in sixteen",
+    }
+    shapes = {"reference": (size,), "sums": (CAPACITY, size), "current": (size,), "sampled": (2, size)}
+    counts: Field = Array((4,), "i", 0, MOST_ROWS, doc=docs["counts"])
+    arrays: dict[str, Field] = {prefix + name: Array(shape, doc=docs[name]) for name, shape in shapes.items()}
+    return {prefix + "counts": counts} | arrays
+
+
+def batch_relations(prefix: str = "") -> tuple[Relation, ...]:
+    """What holds between the parts of a store of batches."""
+
+    def counts_follow_rows(s: State) -> bool:
+        length, count, age, seen = s[prefix + "counts"].tolist()
+        expected = 1
+        while seen // expected >= CAPACITY:
+            expected *= 2
+        return (length, count, age) == (expected, *divmod(seen, expected))
+
+    def empty_is_zero(s: State) -> bool:
+        _, count, age, _ = s[prefix + "counts"].tolist()
+        return not s[prefix + "sums"][count:].any() and (age > 0 or not s[prefix + "current"].any())
+
+    return (
+        Relation(f"have `{prefix}counts` that follow from the number of rows", counts_follow_rows),
+        Relation(f"have zeros in `{prefix}sums` and `{prefix}current` where no row is", empty_is_zero),
+    )
 
 
 @kernel

@@ -36,8 +36,14 @@ from numpy.typing import ArrayLike
 from halfwidth.checks import check_positive
 from halfwidth.errors import NotEnoughData
 from halfwidth.schedules import check_step_exponent
-from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, scatter_of
+from halfwidth.state.fields import Field, Flag, Real
+from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, dyadic_schema, scatter_of
 from halfwidth.watchers.view import ViewName
+
+BLOCK_FIELDS: dict[str, Field] = {
+    "step_exponent": Real(0.5, 1.0, strict=True, doc="the exponent a of the step"),
+    "batch_constant": Real(0.0, strict=True, doc="the constant C of the block length C n^((1+a)/2)"),
+}
 
 
 def block_rule(n: int, step_exponent: float, constant: float) -> float:
@@ -70,6 +76,7 @@ class EqualBatchMeans(DyadicWatcher):
     kind = "equal-batch-means"
     version = 1
     settings = ("lugsail", "step_exponent", "batch_constant")
+    SCHEMA = dyadic_schema(kind, version, {"lugsail": Flag(doc="whether the bias is taken out"), **BLOCK_FIELDS})
 
     def __init__(
         self,

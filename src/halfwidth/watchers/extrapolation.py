@@ -32,11 +32,25 @@ from numpy.typing import ArrayLike
 
 from halfwidth.errors import CannotPool, InputError
 from halfwidth.schedules import PowerStep, Schedule
+from halfwidth.state.containers import Row
+from halfwidth.state.fields import Field, Real, Whole
+from halfwidth.state.schema import Relation
 from halfwidth.watchers.base import State
-from halfwidth.watchers.dyadic_sums import DyadicBatches
-from halfwidth.watchers.fixed_batches import check_batches
-from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, scatter_of
+from halfwidth.watchers.dyadic_sums import DyadicBatches, batch_fields, batch_relations
+from halfwidth.watchers.fixed_batches import MOST_BATCHES, check_batches
+from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, dyadic_schema, scatter_of
 from halfwidth.watchers.view import ViewName
+
+_SETTINGS: dict[str, Field] = {
+    "step": Row(
+        (Real(0.0, strict=True), Real(0.5, 1.0, strict=True), Real(0.0)), doc="eta, exponent and offset of the step"
+    ),
+    "batches": Whole(4, MOST_BATCHES, doc="the number M of batches"),
+}
+
+
+def _as_many_steps(state: State) -> bool:
+    return np.array_equal(state["counts"], state["steps_counts"])
 
 
 class Extrapolated(DyadicWatcher):
@@ -51,6 +65,10 @@ class Extrapolated(DyadicWatcher):
     kind = "extrapolated"
     version = 1
     settings = ("step", "batches")
+    SCHEMA = dyadic_schema(kind, version, _SETTINGS).extended(
+        fields=batch_fields("steps_", 1),
+        relations=(*batch_relations("steps_"), Relation("have as many steps as rows", _as_many_steps)),
+    )
 
     def __init__(
         self,
@@ -120,9 +138,8 @@ class Extrapolated(DyadicWatcher):
         return super().to_state() | {"step": [self.step.eta, self.step.exponent, self.step.offset]}
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
-        cls._check_state(state)
-        return super().from_state(state | {"step": PowerStep(*state["step"])})
+    def _restored(cls, state: State) -> Self:
+        return super()._restored(state | {"step": PowerStep(*state["step"])})
 
     def _store(self) -> State:
         return super()._store() | self._steps.to_state("steps_")

@@ -27,16 +27,17 @@ from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
-from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, scatter_of
+from halfwidth.state.fields import Whole
+from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, dyadic_schema, scatter_of
 from halfwidth.watchers.view import ViewName
 
-_MOST_BATCHES = 32
+MOST_BATCHES = 32
 
 
 def check_batches(batches: int, at_least: int) -> int:
     """So many batches that sub-batches can still be put together evenly."""
-    if check_count("batches", batches, at_least=at_least) > _MOST_BATCHES:
-        raise InputError.of("batches", f"be at most {_MOST_BATCHES}", batches)
+    if check_count("batches", batches, at_least=at_least) > MOST_BATCHES:
+        raise InputError.of("batches", f"be at most {MOST_BATCHES}", batches)
     return int(batches)
 
 
@@ -53,6 +54,7 @@ class FixedBatchMeans(DyadicWatcher):
     kind = "fixed-batch-means"
     version = 1
     settings = ("batches",)
+    SCHEMA = dyadic_schema(kind, version, {"batches": Whole(2, MOST_BATCHES, doc="the number m of batches")})
 
     def __init__(
         self, dim: int, *, batches: int = 10, view: ViewName = "full", projection: ArrayLike | None = None

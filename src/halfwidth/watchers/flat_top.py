@@ -31,8 +31,8 @@ from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_positive
 from halfwidth.schedules import check_step_exponent
-from halfwidth.watchers.equal_batches import block_rule, check_variances
-from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, scatter_of
+from halfwidth.watchers.equal_batches import BLOCK_FIELDS, block_rule, check_variances
+from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, dyadic_schema, scatter_of
 from halfwidth.watchers.view import ViewName
 
 _LARGEST_SHARE = 0.1
@@ -76,6 +76,7 @@ class FlatTopBatchMeans(DyadicWatcher):
     kind = "flat-top-batch-means"
     version = 1
     settings = ("step_exponent", "batch_constant")
+    SCHEMA = dyadic_schema(kind, version, BLOCK_FIELDS)
     times_per_block = 3.0
 
     def __init__(

@@ -34,11 +34,17 @@ from halfwidth.errors import CannotPool, InputError, NotEnoughData
 from halfwidth.inference import Result
 from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.inference.scaling_laws import MEAN_SQUARE, FunctionalLaw
+from halfwidth.state.fields import Whole
+from halfwidth.state.schema import Relation, Schema
 from halfwidth.watchers.base import Critical, State, Watcher
-from halfwidth.watchers.dyadic_sums import DyadicBatches
-from halfwidth.watchers.view import View, ViewName
+from halfwidth.watchers.dyadic_sums import DyadicBatches, batch_fields, batch_relations
+from halfwidth.watchers.view import VIEW_FIELDS, VIEW_RELATION, View, ViewName, kept_size
 
 _LEAST_ROWS = 64
+
+
+def _tabulated(state: State) -> bool:
+    return state["view"] != "full" and state["power"] in MEAN_SQUARE
 
 
 def path_variances(bridge: NDArray[np.float64], power: int) -> NDArray[np.float64]:
@@ -70,6 +76,18 @@ class FunctionalScaling(Watcher):
 
     kind = "functional-scaling"
     version = 1
+    SCHEMA = Schema(
+        kind,
+        version,
+        {**VIEW_FIELDS, "power": Whole(1, 6, doc="the power m: 1, 4 or 6"), **batch_fields()},
+        {"size": kept_size},
+        (
+            VIEW_RELATION,
+            Relation("have a `view` other than 'full' and a `power` of 1, 4 or 6", _tabulated),
+            *batch_relations(),
+        ),
+        settings=(*VIEW_FIELDS, "power"),
+    )
 
     def __init__(
         self, dim: int, *, power: int, view: ViewName = "diagonal", projection: ArrayLike | None = None
@@ -130,8 +148,7 @@ class FunctionalScaling(Watcher):
         return head | view | self._batches.to_state()
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
-        cls._check_state(state)
+    def _restored(cls, state: State) -> Self:
         watcher = cls(state["dim"], power=state["power"], view=state["view"], projection=state["projection"])
         watcher._batches.restore(state)
         return watcher

@@ -31,13 +31,58 @@ from numpy.typing import ArrayLike
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
 from halfwidth.schedules import check_step_exponent
+from halfwidth.state.fields import Array, Field, Real, Whole
+from halfwidth.state.schema import Relation
 from halfwidth.watchers.base import State, check_array
-from halfwidth.watchers.student_watcher import StudentWatcher, Vector
-from halfwidth.watchers.view import Scatter, ViewName
+from halfwidth.watchers.student_watcher import StudentWatcher, Vector, student_schema
+from halfwidth.watchers.view import Scatter, ViewName, scatter_shape, symmetric
 
 _SAMPLED_EVERY = 16
 _ARRAYS = ("reference", "current", "overall", "mean", "squares")
 _COUNTS = ("n", "age", "complete", "weight", "longest", "sampled")
+
+
+_SETTINGS: dict[str, Field] = {
+    "planned_rows": Whole(2, doc="the planned number of rows"),
+    "batches": Whole(2, doc="the number M of batches by then"),
+    "step_exponent": Real(0.5, 1.0, strict=True, doc="the exponent a of the step"),
+}
+_STORE: dict[str, Field] = {
+    "n": Whole(doc="iterates seen"),
+    "age": Whole(doc="rows in the open batch"),
+    "complete": Whole(doc="batches that count"),
+    "weight": Whole(doc="their rows"),
+    "longest": Whole(doc="the rows of the longest"),
+    "sampled": Whole(doc="rows in `squares`"),
+    "reference": Array(("size",), doc="what the open batch is relative to"),
+    "current": Array(("size",), doc="sum of the open batch"),
+    "overall": Array(("size",), doc="mean of all rows before the open batch"),
+    "mean": Array(("size",), doc="mean of the batches that count"),
+    "squares": Array(("size",), low=0, doc="sum of squares of one row in sixteen"),
+    "scatter": Array(scatter_shape, doc="sum of n_k (Y_k - Y)(Y_k - Y)'"),
+}
+
+
+def batch_end_of(planned_rows: int, batches: int, step_exponent: float, k: int) -> int:
+    """The last row of batch k: e_k, written so that e_M is the planned number of rows."""
+    share = (k + 1) / (batches + 1)
+    return int(planned_rows * share ** (1.0 / (1.0 - step_exponent)) + 1e-9)
+
+
+def _counts_follow_rows(state: State) -> bool:
+    n, complete = int(state["n"]), int(state["complete"])
+
+    def end(k: int) -> int:
+        return batch_end_of(state["planned_rows"], state["batches"], state["step_exponent"], k)
+
+    first = end(0)
+    if first < 1 or (n < first and complete):
+        return False
+    before = 0 if n < first else end(complete)
+    weight, longest = before - first if complete else 0, before - end(complete - 1) if complete else 0
+    found = (state["age"], state["weight"], state["longest"], state["sampled"])
+    expected = (n - before, weight, longest, -(-n // _SAMPLED_EVERY))
+    return found == expected and n - before < end(complete + (n >= first)) - before
 
 
 class IncreasingBatchMeans(StudentWatcher):
@@ -51,6 +96,13 @@ class IncreasingBatchMeans(StudentWatcher):
     kind = "increasing-batch-means"
     version = 1
     settings = ("planned_rows", "batches", "step_exponent")
+    SCHEMA = student_schema(
+        kind,
+        version,
+        _SETTINGS,
+        _STORE,
+        (Relation("have counts that follow from the number of rows", _counts_follow_rows), symmetric("scatter")),
+    )
 
     def __init__(
         self,
@@ -82,8 +134,7 @@ class IncreasingBatchMeans(StudentWatcher):
 
     def batch_end(self, k: int) -> int:
         """The last row of batch k: e_k, written so that e_M is the planned number of rows."""
-        share = (k + 1) / (self.batches + 1)
-        return int(self.planned_rows * share ** (1.0 / (1.0 - self.step_exponent)) + 1e-9)
+        return batch_end_of(self.planned_rows, self.batches, self.step_exponent, k)
 
     def _take(self, seen: Vector) -> None:
         at = 0

@@ -31,19 +31,20 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.errors import CannotPool, InputError, NotEnoughData
+from halfwidth.errors import CannotPool, NotEnoughData
 from halfwidth.inference.diagnostics import Diagnostics, batch_diagnostics
 from halfwidth.inference.laws import BrownianLaw, block_law, pooled_law
 from halfwidth.kernels.compile import kernel
 from halfwidth.kernels.products import add_symmetric
 from halfwidth.schedules import BlockPlan
+from halfwidth.state.schema import Schema
 from halfwidth.watchers.base import State, Watcher
-from halfwidth.watchers.view import Scatter, View, ViewName
+from halfwidth.watchers.block_plan_state import OBM_FIELDS, OBM_RELATIONS, SAMPLED_EVERY, squares_to, sum_to
+from halfwidth.watchers.view import VIEW_FIELDS, VIEW_RELATION, Scatter, View, ViewName, kept_size, symmetric
 
 _BUFFER_NUMBERS = 32_768  # block sums are still in the processor's cache when they are multiplied
 _SMALL = 128  # up to here one kernel for all of a block's extension beats calls between its parts
 _SMALL_BUFFER_ROWS = 128
-_SAMPLED_EVERY = 16
 
 
 @kernel
@@ -70,7 +71,7 @@ def add_aged(block_sums, age, cross):  # type: ignore[no-untyped-def]
 def add_sampled(thetas, first, reference, total, squares):  # type: ignore[no-untyped-def]
     """Add every so many rows of thetas, from the given one on, and their squares; returns how many."""
     sampled = 0
-    for i in range(first, thetas.shape[0], _SAMPLED_EVERY):
+    for i in range(first, thetas.shape[0], SAMPLED_EVERY):
         for j in range(thetas.shape[1]):
             away = thetas[i, j] - reference[j]
             total[j] += away
@@ -97,14 +98,6 @@ def extend_small(thetas, reference, age, block_sum, cross, scatter, block_sums):
         add_symmetric(piece, piece, scatter)
 
 
-def _sum_to(age: int) -> int:
-    return age * (age + 1) // 2
-
-
-def _squares_to(age: int) -> int:
-    return age * (age + 1) * (2 * age + 1) // 6
-
-
 class OverlappingBatchMeans(Watcher):
     """The paper's online covariance, for every n, without knowing n.
 
@@ -121,6 +114,14 @@ class OverlappingBatchMeans(Watcher):
 
     kind = "overlapping-batch-means"
     version = 1
+    SCHEMA = Schema(
+        kind,
+        version,
+        VIEW_FIELDS | OBM_FIELDS,
+        {"size": kept_size},
+        (VIEW_RELATION, symmetric("scatter"), *OBM_RELATIONS),
+        settings=(*VIEW_FIELDS, "step_exponent", "block_constant", "block_exponent"),
+    )
 
     def __init__(
         self,
@@ -201,10 +202,10 @@ class OverlappingBatchMeans(Watcher):
         else:
             self._extend_by_pieces(thetas)
         self._total += self._block_sum
-        first = -self._n % _SAMPLED_EVERY
+        first = -self._n % SAMPLED_EVERY
         self._sampled += add_sampled(thetas, first, self._reference, self._sampled_total, self._spread)
-        self._ages += _sum_to(self._age + rows) - _sum_to(self._age)
-        self._age_squares += _squares_to(self._age + rows) - _squares_to(self._age)
+        self._ages += sum_to(self._age + rows) - sum_to(self._age)
+        self._age_squares += squares_to(self._age + rows) - squares_to(self._age)
         self._age += rows
         self._n += rows
 
@@ -324,20 +325,13 @@ class OverlappingBatchMeans(Watcher):
         }
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
-        cls._check_state(state)
+    def _restored(cls, state: State) -> Self:
         configuration = ("step_exponent", "block_constant", "block_exponent", "view", "projection")
         watcher = cls(state["dim"], **{name: state[name] for name in configuration})
         arrays = ("reference", "block_sum", "cross", "total", "sampled_total", "spread")
         for name in arrays:
-            value = np.array(state[name], dtype=np.float64)
-            if value.shape != (watcher._view.size,):
-                raise InputError.of(f"state[{name!r}]", f"have shape ({watcher._view.size},)", value.shape)
-            setattr(watcher, f"_{name}", value)
-        scatter = np.asarray(state["scatter"])
-        if scatter.shape != watcher._scatter.shape:
-            raise InputError.of("state['scatter']", f"have shape {watcher._scatter.shape}", scatter.shape)
-        watcher._scatter = Scatter.holding(scatter)
+            setattr(watcher, f"_{name}", np.array(state[name]))
+        watcher._scatter = Scatter.holding(state["scatter"])
         watcher._pieces = tuple((int(n), float(ages)) for n, ages in state["pieces"])
         watcher._n, watcher._age, watcher._sampled = (int(state[name]) for name in ("n_seen", "age", "sampled"))
         watcher._ages, watcher._age_squares = float(state["ages"]), float(state["age_squares"])

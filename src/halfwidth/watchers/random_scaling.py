@@ -32,12 +32,42 @@ from halfwidth.errors import CannotPool, NotEnoughData
 from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.inference.laws import BrownianLaw, pooled_law
 from halfwidth.inference.scaling_laws import scaling_law
+from halfwidth.state.containers import ListOf
+from halfwidth.state.fields import Array, Field, Real, Whole
+from halfwidth.state.schema import Relation, Schema, close
 from halfwidth.watchers.base import State, Watcher, check_array
 from halfwidth.watchers.overlapping_batches import extend_sums
-from halfwidth.watchers.view import Scatter, View, ViewName
+from halfwidth.watchers.view import (
+    VIEW_FIELDS,
+    VIEW_RELATION,
+    Scatter,
+    View,
+    ViewName,
+    kept_size,
+    scatter_shape,
+    symmetric,
+)
 
 _BUFFER_NUMBERS = 65_536
 _ARRAYS = ("reference", "block_sum", "cross")
+
+
+_FIELDS: dict[str, Field] = {
+    "pieces": ListOf(Whole(2), doc="rows of each trajectory, if this is pooled; else empty"),
+    "n_seen": Whole(doc="iterates seen"),
+    "squares": Real(0.0, doc="c = sum k^2"),
+    "reference": Array(("size",), doc="what all sums are relative to"),
+    "block_sum": Array(("size",), doc="n theta_bar_n"),
+    "cross": Array(("size",), doc="b = sum k^2 theta_bar_k"),
+    "scatter": Array(scatter_shape, doc="A = sum k^2 theta_bar_k theta_bar_k'"),
+}
+
+
+def _counts_follow_rows(state: State) -> bool:
+    n, pieces = int(state["n_seen"]), state["pieces"]
+    if pieces:
+        return len(pieces) >= 2 and sum(pieces) == n and state["squares"] == 0.0 and not state["cross"].any()
+    return close(state["squares"], n * (n + 1) * (2 * n + 1) // 6)
 
 
 class RandomScaling(Watcher):
@@ -50,6 +80,18 @@ class RandomScaling(Watcher):
 
     kind = "random-scaling"
     version = 1
+    SCHEMA = Schema(
+        kind,
+        version,
+        VIEW_FIELDS | _FIELDS,
+        {"size": kept_size},
+        (
+            VIEW_RELATION,
+            Relation("have `squares` and `pieces` that follow from `n_seen`", _counts_follow_rows),
+            symmetric("scatter"),
+        ),
+        settings=tuple(VIEW_FIELDS),
+    )
 
     def __init__(self, dim: int, *, view: ViewName = "full", projection: ArrayLike | None = None) -> None:
         self._view = View.of(view, dim, projection)
@@ -152,8 +194,7 @@ class RandomScaling(Watcher):
         return state | {name: getattr(self, f"_{name}").copy() for name in _ARRAYS} | {"scatter": self._scatter.read()}
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
-        cls._check_state(state)
+    def _restored(cls, state: State) -> Self:
         watcher = cls(state["dim"], view=state["view"], projection=state["projection"])
         for name in _ARRAYS:
             setattr(watcher, f"_{name}", check_array(state, name, (watcher._view.size,)))

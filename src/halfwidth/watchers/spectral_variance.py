@@ -28,9 +28,9 @@ from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_positive
 from halfwidth.schedules import check_step_exponent
-from halfwidth.watchers.equal_batches import block_rule
+from halfwidth.watchers.equal_batches import BLOCK_FIELDS, block_rule
 from halfwidth.watchers.flat_top import window_sums
-from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, scatter_of
+from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, dyadic_schema, scatter_of
 from halfwidth.watchers.view import ViewName
 
 _LARGEST_SHARE = 0.25
@@ -64,6 +64,7 @@ class SpectralVariance(DyadicWatcher):
     kind = "spectral-variance"
     version = 1
     settings = ("step_exponent", "batch_constant")
+    SCHEMA = dyadic_schema(kind, version, BLOCK_FIELDS)
 
     def __init__(
         self,

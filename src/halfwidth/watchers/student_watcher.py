@@ -17,9 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from halfwidth.errors import CannotPool, NotEnoughData
 from halfwidth.inference.diagnostics import BLOCKS_PER_CORRELATION_TIME, Diagnostics, batch_diagnostics
 from halfwidth.inference.student_law import StudentLaw
+from halfwidth.state.containers import ListOf, Optional
+from halfwidth.state.fields import Array, Field, Real
+from halfwidth.state.schema import Relation, Schema
 from halfwidth.watchers.base import State, Watcher, check_array
-from halfwidth.watchers.dyadic_sums import DyadicBatches
-from halfwidth.watchers.view import View, ViewName
+from halfwidth.watchers.dyadic_sums import DyadicBatches, batch_fields, batch_relations
+from halfwidth.watchers.view import VIEW_FIELDS, VIEW_RELATION, View, ViewName, kept_size, scatter_shape, symmetric
 
 Vector = NDArray[np.float64]
 
@@ -30,6 +33,47 @@ def scatter_of(rows: Vector, diagonal: bool) -> Vector:
         return np.asarray(np.einsum("ij,ij->j", rows, rows))
     product = rows.T @ rows
     return np.asarray(0.5 * (product + product.T))
+
+
+_POOLED_FIELDS: dict[str, Field] = {
+    "pooled": ListOf(Real(0), doc="rows, degrees of freedom and longest block of pooled trajectories; else empty"),
+    "pooled_estimate": Optional(Array(("size",)), doc="their average"),
+    "pooled_covariance": Optional(Array(scatter_shape), doc="their covariance"),
+    "pooled_spread": Optional(Array(("size",), low=0), doc="the variance of single iterates"),
+}
+
+
+def _pooled_whole(state: State) -> bool:
+    there = [state[name] is not None for name in ("pooled_estimate", "pooled_covariance", "pooled_spread")]
+    if not state["pooled"]:
+        return not any(there)
+    n, nu, block = state["pooled"]
+    return all(there) and n == int(n) >= 2 and nu > 0 and 1 <= block == int(block) <= n
+
+
+def student_schema(
+    kind: str, version: int, settings: dict[str, Field], store: dict[str, Field], relations: tuple[Relation, ...]
+) -> Schema:
+    """The schema of a watcher with a Student law: view, settings, what is pooled, what one trajectory left."""
+    own = (VIEW_RELATION, Relation("have all or nothing of what is pooled", _pooled_whole))
+    return Schema(
+        kind,
+        version,
+        VIEW_FIELDS | settings | _POOLED_FIELDS | store,
+        {"size": kept_size},
+        (*own, symmetric("pooled_covariance"), *relations),
+        settings=(*VIEW_FIELDS, *settings),
+    )
+
+
+def dyadic_schema(kind: str, version: int, settings: dict[str, Field], *relations: Relation) -> Schema:
+    """The schema of a watcher over `DyadicBatches`."""
+
+    def empty_if_pooled(state: State) -> bool:
+        return not state["pooled"] or state["counts"][3] == 0
+
+    pooled = Relation("have no batches of its own when it is pooled", empty_if_pooled)
+    return student_schema(kind, version, settings, batch_fields(), (*batch_relations(), pooled, *relations))
 
 
 @dataclass(frozen=True)
@@ -192,8 +236,7 @@ class StudentWatcher(Watcher):
         return state | self._store()
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
-        cls._check_state(state)
+    def _restored(cls, state: State) -> Self:
         settings = {name: state[name] for name in cls.settings}
         watcher = cls(state["dim"], view=state["view"], projection=state["projection"], **settings)
         watcher._restore(state)

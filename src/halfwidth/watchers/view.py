@@ -11,8 +11,39 @@ from numpy.typing import ArrayLike, NDArray
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
 from halfwidth.kernels.products import mirrored
+from halfwidth.state.containers import Optional
+from halfwidth.state.fields import Array, Field, Shape, State, Text, Whole
+from halfwidth.state.schema import Relation
 
 ViewName = Literal["full", "diagonal", "projection"]
+
+VIEW_FIELDS: dict[str, Field] = {
+    "dim": Whole(1, doc="coefficients of an iterate"),
+    "view": Text(("full", "diagonal", "projection"), doc="what is kept of the covariance"),
+    "projection": Optional(Array(("size", "dim")), doc="the directions that are kept, one a row"),
+}
+"""What a state says about its view; `size` is `kept_size` in the schemas that use them."""
+
+VIEW_RELATION = Relation(
+    "have a projection of at least one row exactly when `view` is 'projection'",
+    lambda s: (s["projection"] is not None and len(s["projection"]) > 0) == (s["view"] == "projection"),
+)
+
+
+def kept_size(state: State) -> int:
+    """How many numbers of each row a state's view keeps."""
+    projection = state["projection"]
+    return int(state["dim"]) if projection is None else len(projection)
+
+
+def scatter_shape(state: State) -> Shape:
+    """The shape of a sum of s s' under a state's view."""
+    return ("size",) if state["view"] == "diagonal" else ("size", "size")
+
+
+def symmetric(name: str) -> Relation:
+    """That a matrix of the state is its own transpose; a diagonal is."""
+    return Relation(f"have a symmetric `{name}`", lambda s: s[name] is None or np.array_equal(s[name], s[name].T))
 
 
 @dataclass(frozen=True)
