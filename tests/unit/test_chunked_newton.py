@@ -80,10 +80,10 @@ def test_batches_merge_in_flat_memory():
     learner = ChunkedNewton(LINEAR).run(40_000)
     assert learner._batches.capacity == 256
     assert learner._batches.length == 256
-    sizes = learner._batches.with_open()[2]
+    sizes = learner._batches.closed().n
     assert (sizes[:-1] == 256).all()
     learner.result()
-    assert learner._batches.with_open()[2].sum() == 40_000 - 40_000 % CHUNK_ROWS
+    assert learner._batches.closed().n.sum() == 40_000 - 40_000 % CHUNK_ROWS
 
 
 def test_the_world_sees_one_theta_for_a_whole_chunk():

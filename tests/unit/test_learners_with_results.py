@@ -29,7 +29,6 @@ from halfwidth.learners import (
     TrajectoryRegression,
     ZerothOrderSGD,
 )
-from halfwidth.learners.newton.merging_sums import BatchSums
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.methods import Setting, method
 from halfwidth.problems import problem
@@ -135,15 +134,6 @@ def test_plug_in_adds_the_ridge_to_the_curvature():
 
     expected = learner_twins.plug_in(path, rows, lambda t, r: twins.logistic_gradient(t, r, 0.5), hessian)
     np.testing.assert_allclose(learner.result().covariance, expected, rtol=1e-8)
-
-
-def test_batch_sums_merge_neighbours():
-    values = np.random.default_rng(0).standard_normal((1_000, 2))
-    batches = BatchSums(2, length=5, capacity=16)
-    for piece in np.split(values, [3, 4, 300, 777]):
-        batches.add(piece)
-    assert (batches.length, batches.count) == (80, 12)
-    np.testing.assert_allclose(batches.means(), values[:960].reshape(12, 80, 2).mean(axis=1), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -72,16 +72,22 @@ def andrews_bandwidth(z: Matrix) -> float:
     return float(1.3221 * (alpha * len(z)) ** 0.2)
 
 
-def long_run_covariance(z: Matrix, *, independent: bool = False) -> LongRun:
-    """V, S and nu for batch sums z, one in each row, whose total is (nearly) zero."""
-    m = len(z)
-    bandwidth = 0.0 if independent else min(andrews_bandwidth(z), m / 4.0)
+def kernel_weights(m: int, bandwidth: float) -> Matrix:
+    """The kernel at the lags 0, ..., m - 1; one at zero and nothing else without a bandwidth."""
     kernel = np.zeros(m)
     kernel[0] = 1.0
     if bandwidth > 0.0:
         kernel[1:] = quadratic_spectral(np.arange(1, m) / bandwidth)
-    smoothed = _toeplitz_product(kernel, z)
-    row_sums = _toeplitz_product(kernel, np.ones((m, 1)))[:, 0]
+    return kernel
+
+
+def long_run_covariance(z: Matrix, *, independent: bool = False) -> LongRun:
+    """V, S and nu for batch sums z, one in each row, whose total is (nearly) zero."""
+    m = len(z)
+    bandwidth = 0.0 if independent else min(andrews_bandwidth(z), m / 4.0)
+    kernel = kernel_weights(m, bandwidth)
+    smoothed = toeplitz_product(kernel, z)
+    row_sums = toeplitz_product(kernel, np.ones((m, 1)))[:, 0]
     mean = float(row_sums.sum()) / m**2
     covariance = z.T @ smoothed / (1.0 - mean)
     squares = float(kernel[0] ** 2 * m + 2.0 * np.sum((m - np.arange(1, m)) * kernel[1:] ** 2))
@@ -101,7 +107,7 @@ def _uneven(z: Matrix, nu: float) -> float:
     return max(nu / max(excess, 1.0), 1.0)
 
 
-def _toeplitz_product(kernel: Matrix, z: Matrix) -> Matrix:
+def toeplitz_product(kernel: Matrix, z: Matrix) -> Matrix:
     """K z with K_ij = kernel[|i - j|], by the fast Fourier transform."""
     from scipy.fft import irfft, next_fast_len, rfft
 

@@ -41,14 +41,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.equation import Equation, solve_spd
 from halfwidth.errors import InputError
 from halfwidth.inference import Diagnostics, Result
 from halfwidth.inference.longrun import long_run_covariance, long_run_flags
 from halfwidth.inference.student_law import StudentLaw
-from halfwidth.learners.auto.dyadic_batches import Equation
 from halfwidth.learners.base import Vector
 from halfwidth.learners.newton.expansion import Expansion, expand_at, stream_batches
-from halfwidth.learners.newton.newton_solver import solve_spd
 from halfwidth.learners.own_result import OwnResult
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.problems import Problem
@@ -142,10 +141,9 @@ class ChunkedNewton(OwnResult):
         if self._filled > self._forgotten:
             batches = batches.copy()
             self._expanded(self._chunk[: self._filled])[1][self._forgotten :].enter(batches)
-        B, A, rows = batches.with_open()
-        centre, influences = Equation(A, B, rows).solve()
+        centre, influences = Equation.of(batches).solve()
         long_run = long_run_covariance(influences)
-        nu, K = long_run.degrees_of_freedom, len(rows)
+        nu, K = long_run.degrees_of_freedom, len(influences)
         bandwidth = long_run.bandwidth * batches.length
         notes = (f"batches: {K} of {batches.length:,} rows, covariances over about {bandwidth:,.0f} rows",)
         diagnostics = Diagnostics(nu, flags=long_run_flags(long_run, K, n), notes=notes)

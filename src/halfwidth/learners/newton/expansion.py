@@ -5,7 +5,7 @@ At the point p_i row i has the gradient g_i and the Hessian H_i = w_i u_i u_i' +
     g_i + H_i (theta - p_i) = H_i (theta - origin) - b_i,   b_i = H_i (p_i - origin) - g_i,
 
 so that sums of H_i and b_i over batches are all that the equation sum_i b_i - H_i (c - origin) = 0, and the residual of
-any batch at its root c, need (`halfwidth.learners.newton.score_batches`).
+any batch at its root c, need (`halfwidth.equation.batch_store`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.equation import BatchStore, capacity_for
 from halfwidth.kernels.compile import Function, specialise
-from halfwidth.learners.newton.score_batches import ScoreBatches, capacity_for
 from halfwidth.problems import Problem
 
 Vector = NDArray[np.float64]
@@ -82,13 +82,13 @@ class Expansion:
         b = along[:, None] * self.directions + self.shifts[:, None] * offset - self.vectors
         return Expansion(b, self.directions, self.weights, self.shifts)
 
-    def enter(self, batches: ScoreBatches) -> None:
+    def enter(self, batches: BatchStore) -> None:
         """Add the rows, whose vectors are b, to the batches."""
         at = 0
         while at < len(self):
             part = self[at : at + batches.room]
-            edges = batches.edges(len(part), None)
-            batches.add(edges, np.add.reduceat(part.vectors, edges[:-1]), part.hessians(edges), grouped=False)
+            edges = batches.edges(len(part))
+            batches.add(edges, np.add.reduceat(part.vectors, edges[:-1]), part.hessians(edges))
             at += len(part)
 
 
@@ -100,6 +100,6 @@ def expand_at(problem: Problem, point: Vector, rows: Vector) -> Expansion:
     return expansion
 
 
-def stream_batches(dim: int, first_length: int) -> ScoreBatches:
+def stream_batches(dim: int, first_length: int) -> BatchStore:
     """Between 128 and 256 batches, of `first_length` rows at first; fewer above 64 dimensions, down to 16."""
-    return ScoreBatches(dim, first_length, capacity_for(dim, _MOST_BATCHES, _MOST_NUMBERS))
+    return BatchStore(dim, first_length, capacity_for(dim, _MOST_BATCHES, _MOST_NUMBERS))

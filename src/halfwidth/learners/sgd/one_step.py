@@ -38,15 +38,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.equation import Equation
 from halfwidth.errors import InputError
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.batch_result import BatchesResult, in_pairs, too_short
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.compile import Function, specialise
-from halfwidth.learners.auto.dyadic_batches import Equation
 from halfwidth.learners.base import Vector
 from halfwidth.learners.newton.expansion import Expansion, stream_batches
-from halfwidth.learners.newton.score_batches import ScoreBatches
 from halfwidth.learners.own_result import OwnResult
 from halfwidth.learners.warm_start import no_cap, no_rows
 from halfwidth.problems import Problem
@@ -160,7 +159,7 @@ class OneStep(OwnResult):
 
     def _own_result(self) -> BatchesResult:
         n, shortest = self.n_iterates, self._batches.length
-        equation = even_batches(self._batches)
+        equation = Equation.of(self._batches)
         centre, influences = equation.solve()
         floor = CORRELATION_TIMES * self._correlation_time(equation.A.sum(axis=0) / n)
         chosen, length = long_enough(influences, shortest, floor)
@@ -187,14 +186,6 @@ class OneStep(OwnResult):
         smallest = float(np.linalg.eigvalsh(hessian)[0])
         last = float(self.step(np.array([self.n_seen - self.warm_start]))[0])
         return 1.0 / (last * smallest) if smallest > 0.0 else math.inf
-
-
-def even_batches(batches: ScoreBatches) -> Equation:
-    """The equation of every batch; an open batch less than half full joins its neighbour."""
-    B, A, rows = batches.with_open()
-    if 0 < batches.open_rows < 0.5 * batches.length and len(rows) > 1:
-        B, A, rows = (np.concatenate([sums[:-2], sums[-2:].sum(axis=0)[None]]) for sums in (B, A, rows))
-    return Equation(A, B, rows)
 
 
 def long_enough(influences: Vector, length: int, floor: float) -> tuple[Vector, int]:

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.equation import BatchStore
 from halfwidth.errors import InputError
 from halfwidth.inference import Diagnostics, NormalLaw, Result
 from halfwidth.inference.laws import LimitLaw
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.compile import Function, specialise
 from halfwidth.learners.base import Vector
-from halfwidth.learners.newton.merging_sums import BatchSums
 from halfwidth.learners.own_result import OwnResult, sandwich
 from halfwidth.learners.warm_start import no_cap, no_rows
 from halfwidth.problems import Problem
@@ -99,7 +99,7 @@ class PlugIn(OwnResult):
         self._mean = self._theta.copy()
         self._curvature = np.zeros((problem.dim, problem.dim))
         self._noise = np.zeros((problem.dim, problem.dim))
-        self._batches = BatchSums(problem.dim, FIRST_LENGTH, MOST_BATCHES)
+        self._batches = _gradient_batches(problem.dim)
         self._grad = np.empty(problem.dim)
         self._grads, self._directions = np.empty_like(self._thetas), np.empty_like(self._thetas)
         self._row_weights = np.empty(len(self._thetas))
@@ -114,7 +114,7 @@ class PlugIn(OwnResult):
     def _forget(self) -> None:
         self._curvature[:] = 0.0
         self._noise[:] = 0.0
-        self._batches = BatchSums(self.problem.dim, FIRST_LENGTH, MOST_BATCHES)
+        self._batches = _gradient_batches(self.problem.dim)
 
     def _rows_needed(self) -> int:
         return FEWEST_BATCHES * FIRST_LENGTH if self.long_run else self.problem.dim + 1
@@ -142,7 +142,12 @@ class PlugIn(OwnResult):
         self._curvature += (directions.T * weights) @ directions
         self._curvature[np.diag_indices_from(self._curvature)] += shift
         if self.long_run:
-            self._batches.add(grads)
+            at = 0
+            while at < len(grads):
+                part = grads[at : at + self._batches.room]
+                edges = self._batches.edges(len(part))
+                self._batches.add(edges, np.add.reduceat(part, edges[:-1]), None)
+                at += len(part)
         else:
             self._noise += grads.T @ grads
 
@@ -151,10 +156,14 @@ class PlugIn(OwnResult):
         law: LimitLaw = NormalLaw()
         noise, blocks = self._noise / n, float(n)
         if self.long_run:
-            means = self._batches.means()
+            means = self._batches.sums.b[: self._batches.open] / self._batches.length
             centred = means - means.mean(axis=0)
             blocks = len(means) - 1.0
             noise, law = self._batches.length * centred.T @ centred / blocks, StudentLaw(blocks)
         covariance = sandwich(self._curvature / n, noise)
         name = "plug-in-longrun" if self.long_run else self.name
         return Result(self.theta_bar, covariance, n, law, name, Diagnostics(blocks))
+
+
+def _gradient_batches(dim: int) -> BatchStore:
+    return BatchStore(dim, FIRST_LENGTH, MOST_BATCHES, hessians=False)

@@ -1,0 +1,236 @@
+"""Batches of the linearised estimating equation in flat memory.
+
+A piece of n rows with gradient sum g and Hessian sum H at the linearisation point l adds, relative to `reference`,
+
+    H,   b = H (l - reference) - g,   T = n (theta - reference) where theta is deployed,   n.
+
+Everything the equation needs of the rows is a sum of these over pieces (`halfwidth.equation.equation`), whatever the
+points were. Rows fill batches of `length` rows; when all `capacity` batches are full, neighbours merge and the length
+doubles: between capacity/2 and capacity batches at any time, cut at multiples of the length wherever the calls end.
+
+Compiled loops add to the arrays in place, at `open`, up to `room` rows, and then `note()` closes what is full. The
+number of batches falls with the dimension, so that their matrices stay within `MOST_NUMBERS`.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from halfwidth.errors import InputError
+from halfwidth.kernels.products import mirrored
+
+Vector = NDArray[np.float64]
+Edges = NDArray[np.int64]
+
+MOST_BATCHES = 2_048
+MOST_NUMBERS = 2**23
+FEWEST_BATCHES = 32
+_WIDE_NUMBERS = 2**27
+_FEWEST_WIDE = 8
+
+
+class Sums(NamedTuple):
+    """What every batch holds, one row of each array a batch; a kernel adds to them in place.
+
+    `moved` counts the rows since the linearisation point last moved, for learners that weigh its moves.
+    """
+
+    H: Vector
+    b: Vector
+    T: Vector
+    n: Vector
+    moved: Vector
+
+
+def capacity_for(dim: int, most_batches: int = MOST_BATCHES, most_numbers: int = MOST_NUMBERS) -> int:
+    """How many batches are kept: a power of two, at least 32 up to 2,048 dimensions, and 8 to 16 beyond."""
+    fewest = FEWEST_BATCHES if FEWEST_BATCHES * dim**2 <= _WIDE_NUMBERS else 2 * _FEWEST_WIDE
+    fitting = max(most_numbers // max(dim, 1) ** 2, fewest)
+    return int(min(most_batches, 2 ** (fitting.bit_length() - 1)))
+
+
+class BatchStore:
+    """The batches so far; the one at `open` is being filled.
+
+    Parameters
+    ----------
+    dim : int
+        Number of coefficients.
+    length : int
+        Rows of a batch, until neighbours merge for the first time.
+    capacity : int, optional
+        Most batches, a power of two; by default as many as `capacity_for` allows.
+    deployed, hessians : bool
+        Whether T, the deployed theta, and H are kept.
+    lower : bool
+        Whether H is symmetric and only its lower triangle is added to (by kernels).
+    reference : array_like, optional
+        What b and T are relative to; zero by default.
+    """
+
+    kind = "batch-store"
+    version = 1
+
+    def __init__(
+        self,
+        dim: int,
+        length: int,
+        capacity: int | None = None,
+        *,
+        deployed: bool = False,
+        hessians: bool = True,
+        lower: bool = False,
+        reference: ArrayLike | None = None,
+    ) -> None:
+        self.dim, self.first_length, self.lower = dim, length, lower
+        self.capacity = capacity_for(dim) if capacity is None else capacity
+        self.reference = np.zeros(dim) if reference is None else np.array(reference, dtype=np.float64)
+        K, side = self.capacity, dim if hessians else 0
+        shapes = ((K, side, side), (K, dim), (K, dim if deployed else 0), (K,), (K,))
+        self.sums = Sums(*(np.zeros(shape) for shape in shapes))
+        self._closed = np.zeros((side, side))  # the sum of H over all batches but the open one
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget every row."""
+        self.open, self.length = 0, self.first_length
+        for array in (*self.sums, self._closed):
+            array[:] = 0.0
+
+    @property
+    def rows(self) -> int:
+        return int(self.sums.n.sum())
+
+    @property
+    def batches(self) -> int:
+        """How many there are, with the open one if it holds any row."""
+        return self.open + int(self.sums.n[self.open] > 0.0)
+
+    @property
+    def room(self) -> int:
+        """How many rows can be added before neighbours have to merge."""
+        return int((self.capacity - self.open) * self.length - self.sums.n[self.open])
+
+    def edges(self, rows: int) -> Edges:
+        """Where to cut the next rows, at most `room`: 0, inner cuts, rows. Every inner cut closes a batch."""
+        first = int(self.length - self.sums.n[self.open])
+        return np.concatenate([[0], np.arange(first, rows, self.length), [rows]]).astype(np.int64)
+
+    def add(self, edges: Edges, b: Vector, H: Vector | None, T: Vector | None = None) -> None:
+        """Take in the pieces between the edges, at most `room` rows."""
+        sizes = np.diff(edges).astype(np.float64)
+        if sizes.sum() > self.room:
+            raise InputError.of("edges", f"hold at most {self.room} rows, the room that is left", int(sizes.sum()))
+        to = slice(self.open, self.open + len(sizes))
+        if H is not None:
+            self.sums.H[to] += H
+        self.sums.b[to] += b
+        self.sums.n[to] += sizes
+        if T is not None:
+            self.sums.T[to] += T
+        self.note()
+
+    def note(self) -> None:
+        """Close the batches that are full; merge neighbours when all of them are."""
+        first = self.open
+        while self.open < self.capacity and self.sums.n[self.open] >= self.length:
+            self.open += 1
+        if self.open > first:
+            self._closed += self.sums.H[first : self.open].sum(axis=0)
+        if self.open == self.capacity:
+            self.merge()
+
+    def merge(self) -> None:
+        """Add neighbours to each other: batches twice as long; an odd last one goes on being filled."""
+        used = self.open + int(self.open < self.capacity)
+        pairs, odd = divmod(used, 2)
+        for array in self.sums:
+            array[:pairs] = array[0 : 2 * pairs : 2] + array[1 : 2 * pairs : 2]
+            if odd:
+                array[pairs] = array[2 * pairs]
+            array[pairs + odd :] = 0.0
+        self.length *= 2
+        self.open = 0
+        self._closed[:] = 0.0
+        while self.open < self.capacity and self.sums.n[self.open] >= self.length:
+            self._closed += self.sums.H[self.open]
+            self.open += 1
+
+    def curvature(self) -> Vector:
+        """The sum of H over all rows."""
+        return self._whole(self._closed + self.sums.H[self.open])
+
+    def score(self) -> Vector:
+        """The sum of b over all rows."""
+        return np.asarray(self.sums.b.sum(axis=0))
+
+    def give_back(self, shift: Vector) -> None:
+        """Add `shift` for every row since the last move of the linearisation point, which is forgotten."""
+        self.sums.b[:] += self.sums.moved[:, None] * shift
+        self.sums.moved[:] = 0.0
+
+    def closed(self) -> Sums:
+        """Copies of the batches' sums, in order; an open batch less than half full joins its neighbour."""
+        K = self.open
+        join = 0.0 < self.sums.n[K] < 0.5 * self.length and K > 0
+        end = K if join or self.sums.n[K] == 0.0 else K + 1
+        found = [array[:end].copy() for array in self.sums]
+        if join:
+            for copy, array in zip(found, self.sums, strict=True):
+                copy[-1] += array[K]
+        found[0] = self._whole(found[0])
+        return Sums(*found)
+
+    def rebase(self, reference: ArrayLike) -> None:
+        """Make the sums relative to another reference."""
+        moved = self.reference - np.asarray(reference, dtype=np.float64)
+        self.sums.b[:] += self._whole(self.sums.H) @ moved
+        if self.sums.T.shape[1]:
+            self.sums.T[:] += self.sums.n[:, None] * moved
+        self.reference = self.reference - moved
+
+    def copy(self) -> Self:
+        return deepcopy(self)
+
+    def _whole(self, H: Vector) -> Vector:
+        return mirrored(np.swapaxes(H, -1, -2)) if self.lower else H
+
+    def to_state(self) -> dict[str, Any]:
+        """Plain arrays; `from_state` goes on with the same bits."""
+        used = self.open + 1
+        return {
+            "kind": self.kind,
+            "version": self.version,
+            "first_length": self.first_length,
+            "length": self.length,
+            "capacity": self.capacity,
+            "open": self.open,
+            "lower": self.lower,
+            "reference": self.reference.copy(),
+            "closed": self._closed.copy(),
+            **{name: array[:used].copy() for name, array in zip(Sums._fields, self.sums, strict=True)},
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        found = (state.get("kind"), state.get("version"))
+        if found != (cls.kind, cls.version):
+            raise InputError.of("state", f"be of kind {cls.kind!r}, version {cls.version}", found)
+        store = cls(
+            len(state["reference"]),
+            int(state["first_length"]),
+            int(state["capacity"]),
+            deployed=np.shape(state["T"])[-1] > 0,
+            hessians=np.shape(state["H"])[-1] > 0,
+            lower=bool(state["lower"]),
+            reference=state["reference"],
+        )
+        store.length, store.open = int(state["length"]), int(state["open"])
+        for name, array in zip(Sums._fields, store.sums, strict=True):
+            array[: store.open + 1] = state[name]
+        store._closed[:] = state["closed"]
+        return store

@@ -1,0 +1,83 @@
+"""The linearised estimating equation of all batches, its root, and what each batch adds to the root's error.
+
+With the sums of `halfwidth.equation.batch_store`, relative to the reference, and for ANY fixed matrix J and vector Q,
+
+    A_j = H_j + n_j J,   B_j = b_j + J T_j - n_j Q,   c = (sum A_j)^-1 sum B_j,   r_j = B_j - A_j c.
+
+For a quadratic loss c - theta* = -(sum A_j)^-1 sum over rows of g(theta*) - J (theta - theta*), and r_j are the batch
+sums of that same bracket: the interval is consistent for every J, which only decides how fast the bracket mixes. J is
+the slope of the feedback, zero where data do not respond to the deployed theta. Q is what the expansions leave out, per
+row; rows since the last move of the linearisation point get its share D back. A penalty P enters the root, not the
+batches: c = (sum A_j + P)^-1 (sum B_j + p).
+
+The influence of batch j on the error is (sum A_j)^-1 r_j.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.equation.batch_store import BatchStore, Sums
+from halfwidth.equation.linear_algebra import inverse
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Equation:
+    """A_j (K, d, d) and B_j (K, d), one for each batch, with the rows n_j."""
+
+    A: Vector
+    B: Vector
+    rows: Vector
+
+    @classmethod
+    def of(
+        cls,
+        store: BatchStore | Sums,
+        J: Vector | None = None,
+        Q: Vector | None = None,
+        D: Vector | None = None,
+    ) -> Equation:
+        """The equation of a store's batches, with the slope of the feedback and the correction, if there are any."""
+        sums = store.closed() if isinstance(store, BatchStore) else store
+        A, B, rows = sums.H, sums.b, sums.n[:, None]
+        if J is not None:
+            A, B = A + rows[:, :, None] * J, B + sums.T @ J.T
+        if Q is not None:
+            B = B - rows * Q
+        if D is not None:
+            B = B + sums.moved[:, None] * D
+        return cls(A, B, sums.n)
+
+    def solve(self) -> tuple[Vector, Vector]:
+        """The root c, relative to the reference, and the influence of every batch (K, d)."""
+        inverted = inverse(self.A.sum(axis=0))
+        centre = inverted @ self.B.sum(axis=0)
+        return centre, np.asarray(self.residuals(centre) @ inverted.T)
+
+    def residuals(self, centre: Vector) -> Vector:
+        """r_j at any centre."""
+        return np.asarray(self.B - self.A @ centre)
+
+    def centred_residuals(self, centre: Vector) -> Vector:
+        """r_j less their mean per row: where a correction or a penalty moved the root, they no longer add up to 0."""
+        residuals = self.residuals(centre)
+        residuals -= np.outer(self.rows / self.rows.sum(), residuals.sum(axis=0))
+        return residuals
+
+    def in_pairs(self) -> Equation:
+        """The same with neighbouring batches merged; an odd first one joins the first pair."""
+        return Equation(*(pair_sums(array) for array in (self.A, self.B, self.rows)))
+
+
+def pair_sums(x: Vector) -> Vector:
+    """Sums of neighbours along the first axis; an odd first one joins the first pair."""
+    odd = len(x) % 2
+    pairs = x[odd::2] + x[odd + 1 :: 2]
+    if odd and len(pairs):
+        pairs[0] += x[0]
+    return np.asarray(pairs)

@@ -1,0 +1,109 @@
+"""The batch jackknife: errors that know which batches a coefficient rests on.
+
+A column that is zero in all but a few rows rests on a few batches, and a sandwich with normal critical values is too
+short there. Deleting batch b from a linear equation moves the root by exactly (A - H_b)^-1 r_b, with A = sum H_b, and
+that is by one Newton step in others. So, with C'AC = I (`whitening`), all that follows works with
+
+    E_b = I - C'H_b C,   N_b = E_b^-1,   w = C'v for a direction v,   p_b = N_b w,   g_b = p_b - w,
+    u_b(v) = p_b'C'r_b,                             the influence of batch b on v'c, jackknifed (CR3)
+    V(v) = sum_bc W_bc u_b u_c,                     W the weights of a kernel, the identity for groups
+    Gamma_bc = 1{b = c} p_b'g_b - g_b'g_c,          the covariance of the u_b where that of r_b is H_b
+    df(v) = tr(W Gamma)^2 / tr(W Gamma W Gamma).    two moments of the quadratic form
+
+If E_b is singular, all that is known of some direction is in batch b: its coefficients are `lone`, and N_b is the
+pseudo-inverse, which leaves all others right. The share of batch b in the information about v is 1 - |w|^2 / w'N_b w.
+
+R. M. Bell and D. F. McCaffrey, Survey Methodology 28 (2002), for the degrees of freedom; J. G. MacKinnon, M. O. Nielsen
+and M. D. Webb, J. Applied Econometrics 38 (2023), for the jackknife; both with a kernel over batches here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.equation.linear_algebra import Whitening
+from halfwidth.inference.longrun import kernel_weights, toeplitz_product
+
+Vector = NDArray[np.float64]
+
+MOST_FLOPS = 5e7
+FEWEST_KEPT = 256
+DELETED = 1e-9
+"""An eigenvalue of E_b below this: the direction is known from batch b alone."""
+TAKES_PART = 1e-6
+_SAFE = 0.5
+_WIDE = 512
+
+
+@dataclass(frozen=True)
+class Deletions:
+    """N_b for every batch (K, k, k), the residuals C'r_b (K, k), and directions known from one batch alone."""
+
+    C: Vector
+    N: Vector
+    s: Vector
+    lone: Vector
+
+    @classmethod
+    def of(cls, A: Vector, residuals: Vector, whitened: Whitening) -> Deletions:
+        """From the batches' own matrices (K, d, d) and their residuals (K, d)."""
+        C = whitened.C
+        inside = C.T @ A @ C
+        E = np.eye(C.shape[1]) - 0.5 * (inside + inside.transpose(0, 2, 1))
+        N, lone = _inverses(E)
+        return cls(C, N, residuals @ C, C @ lone)
+
+    def influences(self, directions: Vector) -> Vector:
+        """u_b(v) for the directions (m, d), one in each column (K, m)."""
+        w = self.C.T @ directions.T
+        return np.asarray(np.einsum("bk,bkm->bm", self.s, self.N @ w))
+
+    def shares(self, directions: Vector) -> Vector:
+        """The largest share of one batch in the information about each direction."""
+        w = self.C.T @ directions.T
+        whole = np.einsum("km,km->m", w, w)
+        without = np.einsum("km,bkm->bm", w, self.N @ w).max(axis=0)
+        shares = 1.0 - whole / np.maximum(without, 1e-300)
+        return np.where(self.is_lone(directions), 1.0, np.where(whole > 0.0, shares, 0.0))
+
+    def is_lone(self, directions: Vector) -> NDArray[np.bool_]:
+        """Which directions are known from one batch alone, at least in part."""
+        if not self.lone.shape[1]:
+            return np.zeros(len(directions), dtype=np.bool_)
+        w = self.C.T @ directions.T
+        part = np.square(directions @ self.lone).max(axis=1)
+        return np.asarray(part > TAKES_PART * np.maximum(np.einsum("km,km->m", w, w), 1e-300))
+
+    def degrees_of_freedom(self, directions: Vector, bandwidth: float) -> Vector:
+        """df of each direction (m, d), for the kernel of this bandwidth, in batches."""
+        kernel = kernel_weights(len(self.N), bandwidth)
+        return np.array([self._df(w, kernel) for w in directions @ self.C])
+
+    def _df(self, w: Vector, kernel: Vector) -> float:
+        p = self.N @ w
+        g = p - w
+        D = np.einsum("bk,bk->b", p, g)
+        Wg = toeplitz_product(kernel, g)
+        first = D.sum() * kernel[0] - np.sum(g * Wg)
+        second = D @ toeplitz_product(kernel**2, D[:, None])[:, 0]
+        second += np.sum((g.T @ Wg) ** 2) - 2.0 * D @ np.einsum("bk,bk->b", Wg, Wg)
+        return float(first**2 / second) if first > 0.0 and second > 0.0 else 0.0
+
+
+def _inverses(E: Vector) -> tuple[Vector, Vector]:
+    """E_b^-1 for every batch, pseudo-inverses where there is none, and the null vectors (k, m) of those."""
+    K, k = E.shape[:2]
+    N, lone = np.empty_like(E), [np.empty((k, 0))]
+    leverage = np.sqrt(np.einsum("bij,bij->b", np.eye(k) - E, np.eye(k) - E)) if k <= _WIDE else np.zeros(K)
+    safe = leverage < _SAFE
+    if k <= _WIDE and safe.any():
+        N[safe] = np.linalg.inv(E[safe])
+    for b in range(K) if k > _WIDE else np.flatnonzero(~safe).tolist():
+        values, vectors = np.linalg.eigh(E[b])
+        kept = values > DELETED
+        N[b] = vectors[:, kept] / values[kept] @ vectors[:, kept].T
+        lone.append(vectors[:, ~kept])
+    return N, np.concatenate(lone, axis=1)

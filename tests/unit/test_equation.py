@@ -1,0 +1,205 @@
+"""The batch store, the equation's root and influences, and the batch jackknife, each against its definition."""
+
+import numpy as np
+import pytest
+
+from halfwidth.equation import BatchStore, Equation, capacity_for, inverse, solve_spd
+from halfwidth.equation.jackknife import Deletions
+from halfwidth.equation.linear_algebra import whitening
+from halfwidth.errors import InputError, NotIdentified
+from halfwidth.inference.longrun import kernel_weights
+
+DIM = 3
+
+
+def pieces(n, seed=0):
+    """H, b and T of every row."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, DIM))
+    return X[:, :, None] * X[:, None, :], rng.standard_normal((n, DIM)), rng.standard_normal((n, DIM))
+
+
+def fill(store, H, b, T, cuts):
+    for h, v, t in zip(*(np.split(array, cuts) for array in (H, b, T)), strict=True):
+        at = 0
+        while at < len(h):
+            rows = slice(at, at + store.room)
+            edges = store.edges(len(h[rows]))
+            sums = [np.add.reduceat(array[rows], edges[:-1]) for array in (v, h, t)]
+            store.add(edges, *sums)
+            at += len(h[rows])
+    return store
+
+
+def slow_batches(arrays, length, capacity):
+    """Every row in a batch of its own length, merged from the definition."""
+    n = len(arrays[0])
+    while n // length >= capacity:
+        length *= 2
+    edges = np.arange(0, n, length)
+    sums = [np.add.reduceat(array, edges) for array in arrays]
+    rows = np.diff([*edges, n])
+    if 0 < rows[-1] < 0.5 * length and len(rows) > 1:
+        sums = [np.concatenate([s[:-2], s[-2:].sum(axis=0)[None]]) for s in sums]
+        rows = np.array([*rows[:-2], rows[-2:].sum()])
+    return sums, rows, length
+
+
+@pytest.mark.parametrize("n", [1, 7, 63, 64, 65, 1000, 1023])
+@pytest.mark.parametrize("cuts", [[], [3, 4, 500], list(range(0, 1000, 37))])
+def test_batches_are_sums_of_consecutive_rows_however_they_come(n, cuts):
+    arrays = pieces(n)
+    store = fill(BatchStore(DIM, 4, 16, deployed=True), *arrays, [cut for cut in cuts if cut < n])
+    (H, b, T), rows, length = slow_batches(arrays, 4, 16)
+    found = store.closed()
+    np.testing.assert_array_equal(found.n, rows)
+    for fast, slow in ((found.H, H), (found.b, b), (found.T, T)):
+        np.testing.assert_allclose(fast, slow, rtol=1e-12, atol=1e-12)
+    assert (store.length, store.rows) == (length, n)
+    np.testing.assert_allclose(store.curvature(), arrays[0].sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(store.score(), arrays[1].sum(axis=0), rtol=1e-12, atol=1e-12)
+
+
+def test_a_kernel_may_add_in_place():
+    H, b, T = pieces(600)
+    store, appended = BatchStore(DIM, 4, 16, lower=True, deployed=True), BatchStore(DIM, 4, 16, deployed=True)
+    for i in range(0, 600, 2):
+        at = store.open
+        store.sums.H[at] += np.tril(H[i : i + 2].sum(axis=0))
+        store.sums.b[at] += b[i : i + 2].sum(axis=0)
+        store.sums.T[at] += T[i : i + 2].sum(axis=0)
+        store.sums.n[at] += 2
+        store.sums.moved[at] += 2 * (i >= 400)
+        store.note()
+    fill(appended, H, b, T, [])
+    for one, other in zip(store.closed()[:4], appended.closed()[:4], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+    assert store.sums.moved.sum() == 200
+    before = store.score()
+    store.give_back(np.array([1.0, 0.0, -1.0]))
+    np.testing.assert_allclose(store.score() - before, [200.0, 0.0, -200.0])
+    assert not store.sums.moved.any()
+
+
+def test_state_goes_on_with_the_same_bits_and_a_foreign_one_is_refused():
+    arrays = pieces(900)
+    whole = fill(BatchStore(DIM, 4, 16, deployed=True), *arrays, [500])
+    first = fill(BatchStore(DIM, 4, 16, deployed=True), *(a[:500] for a in arrays), [])
+    second = fill(BatchStore.from_state(first.to_state()), *(a[500:] for a in arrays), [])
+    for one, other in zip(whole.sums, second.sums, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(whole.curvature(), second.curvature())
+    with pytest.raises(InputError, match="state must be of kind 'batch-store'"):
+        BatchStore.from_state({"kind": "other"})
+
+
+def test_another_reference_gives_the_same_root():
+    arrays = pieces(500)
+    store = fill(BatchStore(DIM, 4, 16, deployed=True), *arrays, [])
+    J, Q = 0.3 * np.eye(DIM), np.array([0.1, 0.0, -0.2])
+    centre, influences = Equation.of(store, J, Q).solve()
+    store.rebase([10.0, -5.0, 2.0])
+    moved, same = Equation.of(store, J, Q).solve()
+    np.testing.assert_allclose(store.reference + moved, centre, rtol=1e-10)
+    np.testing.assert_allclose(same, influences, rtol=1e-8, atol=1e-10)
+
+
+def test_more_rows_than_there_is_room_for_are_refused():
+    store = BatchStore(DIM, 4, 16)
+    with pytest.raises(InputError, match="at most 64 rows"):
+        store.add(np.array([0, 65]), np.zeros((1, DIM)), np.zeros((1, DIM, DIM)))
+
+
+def test_the_number_of_batches_falls_with_the_dimension():
+    assert capacity_for(20) == 2_048
+    assert capacity_for(200) * 200**2 <= 2**23
+    assert capacity_for(1_000) == 32
+    assert capacity_for(3_000) == 16
+
+
+def test_root_and_influences_solve_the_equation_for_any_slope_and_correction():
+    H, b, T = pieces(400)
+    store = fill(BatchStore(DIM, 8, 64, deployed=True), H, b, T, [])
+    J, Q = np.random.default_rng(1).standard_normal((DIM, DIM)) * 0.2, np.array([0.1, 0.2, 0.3])
+    centre, influences = Equation.of(store, J, Q).solve()
+    A, B = H + J, b + T @ J.T - Q
+    np.testing.assert_allclose(A.sum(axis=0) @ centre, B.sum(axis=0), rtol=1e-9)
+    r = np.add.reduceat(B - A @ centre, np.arange(0, 400, 8))
+    np.testing.assert_allclose(influences, np.linalg.solve(A.sum(axis=0), r.T).T, rtol=1e-8, atol=1e-12)
+    with pytest.raises(NotIdentified, match="singular"):
+        Equation(np.zeros((2, DIM, DIM)), np.zeros((2, DIM)), np.ones(2)).solve()
+
+
+def regression(n=60, batches=12, seed=2):
+    """Rows of a linear model with a column that lives in two batches; its batches' matrices and residuals."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.ones(n), rng.standard_normal(n), np.zeros(n)])
+    X[3:5, 2], X[30:33, 2] = 1.0, 2.0
+    y = X @ [1.0, 2.0, 3.0] + rng.standard_normal(n)
+    theta = np.linalg.lstsq(X, y, rcond=None)[0]
+    parts = np.split(np.arange(n), batches)
+    A = np.array([X[part].T @ X[part] for part in parts])
+    r = np.array([X[part].T @ (y[part] - X[part] @ theta) for part in parts])
+    return X, y, theta, parts, A, r
+
+
+def test_jackknifed_influences_are_what_deleting_a_batch_does():
+    X, y, theta, parts, A, r = regression()
+    found = Deletions.of(A, r, whitening(A.sum(axis=0))).influences(np.eye(3))
+    for b, part in enumerate(parts):
+        kept = np.setdiff1d(np.arange(len(y)), part)
+        without = np.linalg.lstsq(X[kept], y[kept], rcond=None)[0]
+        np.testing.assert_allclose(found[b], theta - without, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, 1.7])
+def test_degrees_of_freedom_are_the_two_moments_of_the_quadratic_form(bandwidth):
+    _, _, _, parts, A, r = regression()
+    K, total = len(parts), A.sum(axis=0)
+    lags = np.abs(np.subtract.outer(np.arange(K), np.arange(K)))
+    W = kernel_weights(K, bandwidth)[lags]
+    directions = np.vstack([np.eye(3), [1.0, -2.0, 0.5]])
+    found = Deletions.of(A, r, whitening(total)).degrees_of_freedom(directions, bandwidth)
+    for v, df in zip(directions, found, strict=True):
+        a = np.array([np.linalg.solve((np.eye(3) - H @ inverse(total)).T, inverse(total) @ v) for H in A])
+        gamma = np.array(
+            [[a[b] @ ((b == c) * A[b] - A[b] @ inverse(total) @ A[c]) @ a[c] for c in range(K)] for b in range(K)]
+        )
+        assert df == pytest.approx(np.trace(W @ gamma) ** 2 / np.trace(W @ gamma @ W @ gamma), rel=1e-8)
+    assert found[2] < 2.5 < 4.0 < found[1]
+
+
+def test_the_share_of_a_batch_is_the_information_that_goes_with_it():
+    *_, A, r = regression()
+    deletions = Deletions.of(A, r, whitening(A.sum(axis=0)))
+    information = 1.0 / np.diag(inverse(A.sum(axis=0)))
+    left = np.array([1.0 / np.diag(inverse(A.sum(axis=0) - H)) for H in A]).min(axis=0)
+    np.testing.assert_allclose(deletions.shares(np.eye(3)), 1.0 - left / information, rtol=1e-8)
+
+
+def test_a_column_in_one_batch_is_lone_and_leaves_the_others_right():
+    X, y, _, parts, _, _ = regression()
+    X = X.copy()
+    X[:, 2] = 0.0
+    X[30:33, 2] = [1.0, 2.0, 3.0]
+    theta = np.linalg.lstsq(X, y, rcond=None)[0]
+    A = np.array([X[part].T @ X[part] for part in parts])
+    r = np.array([X[part].T @ (y[part] - X[part] @ theta) for part in parts])
+    deletions = Deletions.of(A, r, whitening(A.sum(axis=0)))
+    assert deletions.is_lone(np.eye(3)).tolist() == [False, False, True]
+    assert deletions.shares(np.eye(3))[2] == 1.0
+    kept = np.setdiff1d(np.arange(len(y)), parts[6])
+    without = np.linalg.lstsq(X[kept, :2], y[kept], rcond=None)[0]
+    np.testing.assert_allclose(deletions.influences(np.eye(3))[6, :2], theta[:2] - without, rtol=1e-8)
+
+
+def test_what_the_rows_do_not_determine_is_the_null_space():
+    X = np.random.default_rng(4).standard_normal((50, 2)) * [1e6, 1e-3]
+    X = np.column_stack([X, X @ [1e-6, 2e3]])
+    A = X.T @ X
+    C, null = whitening(A)
+    assert C.shape == (3, 2)
+    np.testing.assert_allclose(C.T @ A @ C, np.eye(2), atol=1e-8)
+    np.testing.assert_allclose(X @ null, 0.0, atol=1e-6 * np.abs(X).max() * np.abs(null).max())
+    x = solve_spd(A, A @ [1.0, 1.0, 0.0])
+    np.testing.assert_allclose(X @ x, X @ [1.0, 1.0, 0.0], rtol=1e-6)
