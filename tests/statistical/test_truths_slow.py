@@ -26,11 +26,10 @@ BATCH = 2_000
 BATCHES = 4_000
 
 
-def chain(sample, gradient, fingerprint):
+def chain(sample, gradient):
     """Sums of the gradient over batches of rows while theta stays where it is."""
 
     def batch_sums(rng, theta, state, params, row, grad, batch, sums):
-        fingerprint  # noqa: B018
         for b in range(sums.shape[0]):
             for _ in range(batch):
                 sample(rng, theta, state, params, row)

@@ -1,17 +1,23 @@
 """Plain functions in, machine code out: built in, written by a user, or in plain Python."""
 
+import os
+import shutil
 import subprocess
 import sys
 import textwrap
 import time
+from collections import namedtuple
+from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 
+import halfwidth
 from halfwidth import CappedSGD, OverlappingBatchMeans, PowerStep, Problem, TruncatedSGD
 from halfwidth.errors import InputError
 from halfwidth.kernels import compile as compiled
+from halfwidth.kernels.cache_key import layout
 from halfwidth.learners import SGD
 from halfwidth.problems import problem
 
@@ -97,51 +103,125 @@ def test_a_long_compile_is_announced_and_a_short_one_is_not(monkeypatch, capsys)
     assert capsys.readouterr().err == "halfwidth: compiling sgd_steps; this takes a few seconds\n"
 
 
+PACKAGE = Path(halfwidth.__file__).parent
+
 FUNCTIONS = """
     from halfwidth.kernels.compile import jitable
 
+    OFFSET = {offset}
+
     @jitable
     def helper(x):
-        return x + {constant}
+        return x + OFFSET
 
     @jitable
     def compute(x):
         return 10.0 * helper(x)
+
+    @jitable
+    def other(x):
+        return x - {other}
 """
 LOOP = """
     import functions
     from halfwidth.kernels import compile as compiled
 
-    def factory(compute, fingerprint):
+    def factory(compute):
         def loop(x):
-            fingerprint
             return compute(x)
         return loop
 
     kernel = compiled.specialise(factory, functions.compute)
-    print(kernel(1.0), compiled._register_marked())
-
-    @compiled.jitable
-    def late(x):
-        return functions.compute(x) + 0.5
-
-    print(compiled.specialise(factory, late)(1.0), list(kernel._compiled.stats.cache_hits.values()))
+    print(kernel(1.0), kernel.key, list(kernel._compiled.stats.cache_hits.values()))
 """
 
 
+def run_python(folder, code):
+    (folder / "script.py").write_text(textwrap.dedent(code))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(PACKAGE.parent)])}
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_an_edited_function_never_runs_as_stale_machine_code(tmp_path):
-    """The kernel's own file does not change; only a function that its function calls does."""
-    (tmp_path / "loop.py").write_text(textwrap.dedent(LOOP))
+    """The kernel's own file does not change; a constant of a function that its function calls does."""
 
-    def run(constant):
-        (tmp_path / "functions.py").write_text(textwrap.dedent(FUNCTIONS.format(constant=constant)))
-        out = subprocess.run([sys.executable, "loop.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
-        first, second = out.stdout.splitlines()
-        return first.split()[0], first.split()[1], second
+    def run(offset, other):
+        (tmp_path / "functions.py").write_text(textwrap.dedent(FUNCTIONS.format(offset=offset, other=other)))
+        value, key, hits = run_python(tmp_path, LOOP).split(maxsplit=2)
+        return value, key, hits.strip()
 
-    before, again, edited = run("1.00"), run("1.00"), run("2.00")
-    assert (before[0], again[0], edited[0]) == ("20.0", "20.0", "30.0")
-    assert before[1] == again[1] != edited[1]
-    assert before[2] == "20.5 []"
-    assert again[2] == "20.5 [1]", "the second process must find the machine code on disk"
-    assert edited[2] == "30.5 []", "and must not, once the source is different"
+    before, again, edited, beside = run("1.00", "1.00"), run("1.00", "1.00"), run("2.00", "1.00"), run("1.00", "3.00")
+    assert (before[0], again[0], edited[0], beside[0]) == ("20.0", "20.0", "30.0", "20.0")
+    assert before[1] == again[1] == beside[1] != edited[1]
+    assert (before[2], edited[2]) == ("[]", "[]"), "nothing is on disk for code that was never compiled"
+    assert again[2] == "[1]", "the second process must find the machine code on disk"
+    assert beside[2] == "[1]", "a function that the kernel does not call is not in its key"
+
+
+KEYS = """
+    import {first}
+    import {second}
+    from halfwidth.learners import CappedSGD
+    from halfwidth.problems import problem
+    from halfwidth.watchers import {watchers}
+
+    learner = CappedSGD(problem("iid-linear", dim=2))
+    print(learner._drawing.key, {watchers}.extend_small.key)
+"""
+
+
+def keys(folder, first="halfwidth.problems", second="halfwidth.learners"):
+    return run_python(folder, KEYS.format(first=first, second=second, watchers=WATCHER)).split()
+
+
+WATCHER = "overlapping_batches"
+
+
+def test_keys_do_not_depend_on_the_order_of_imports(tmp_path):
+    """Methods, models and problems that a kernel does not call mark functions of their own."""
+    orders = [("halfwidth.problems", "numba"), ("halfwidth.methods", "halfwidth.models.sgd_engine")]
+    assert keys(tmp_path, *orders[0]) == keys(tmp_path, *orders[1])
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "changed"),
+    [
+        ("problems/linear_streams.py", "residual = -row[dim]", "residual = 0.0 - row[dim]", (True, False)),
+        ("kernels/products.py", "_WIDTH = 8", "_WIDTH = 16", (False, True)),
+        ("kernels/products.py", "one = np.ones(1)", "one = np.full(1, 1.0)", (False, True)),
+        ("problems/seed_logistic.py", "import annotations\n", "import annotations\n\nEDITED = True\n", (False, False)),
+    ],
+)
+def test_an_edit_changes_the_keys_of_the_kernels_that_call_it(tmp_path, file, old, new, changed):
+    """In a copy of the package; the second kernel calls BLAS through an overload, the first does not."""
+    copy = tmp_path / "halfwidth"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    before = keys(tmp_path)
+    text = (copy / file).read_text()
+    assert old in text
+    (copy / file).write_text(text.replace(old, new, 1))
+    after = keys(tmp_path)
+    assert tuple(a != b for a, b in zip(before, after, strict=True)) == changed
+
+
+def test_a_value_that_cannot_be_in_a_key_is_refused():
+    table = {"a": 1.0}
+
+    @compiled.kernel
+    def read(x):
+        return table["a"] * x
+
+    with pytest.raises(TypeError, match="a kernel reads 'table', and a dict cannot be part of its cache key"):
+        _ = read.key
+
+
+def test_renamed_fields_of_an_argument_are_another_signature():
+    from numba import typeof
+
+    one, other = namedtuple("Pair", "a b"), namedtuple("Pair", "b a")
+    assert layout(typeof((one(1.0, 2.0), 3))) != layout(typeof((other(1.0, 2.0), 3)))
+    assert layout(typeof((one(1.0, 2.0), 3))) == layout(typeof((one(5.0, 2.0), 4)))

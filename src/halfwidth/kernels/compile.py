@@ -1,26 +1,29 @@
 """Plain functions in, cached machine code out; Numba is imported only when something runs.
 
 - `@kernel` compiles a function at its first call and keeps the machine code on disk for the next process.
-- `@jitable` marks a small function (a sampler, a gradient) that kernels may call.
+- `@jitable` marks a small function (a sampler, a gradient) that kernels may call; it is inlined.
 - `specialise(factory, *functions)` builds a kernel around such functions. Marked ones are inlined and cached on
-  disk; a user's own `numba.njit` functions are inlined and compiled once a process; plain Python functions run
+  disk; a user's own `numba.njit` functions are inlined and compiled once per process; plain Python functions run
   as plain Python, through the very same code.
+
+State, data and configuration enter a kernel as NamedTuples, and a kernel has at most eight parameters.
 """
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, Generic, ParamSpec, TypeVar
 
-from halfwidth.kernels.products import link
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.cache_key import Closure, digest_of
+from halfwidth.kernels.products import OVERLOADS, link
 
-Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _ANNOUNCE_AFTER_SECONDS = 1.0
 # Sums may be reassociated (so that dot products vectorise); nan and inf keep their meaning, and 1/0 is inf: a division
@@ -28,19 +31,19 @@ _ANNOUNCE_AFTER_SECONDS = 1.0
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "nogil": True, "error_model": "numpy"}
 # Left to itself the compiler calls a sampler with thirty arguments on the stack, and takes half as long again.
 _MARKED_OPTIONS: dict[str, Any] = {**_OPTIONS, "forceinline": True}
-_marked: list[Function] = []
-_registered: list[str] = []  # the source of each marked function that Numba knows
+_marked: set[Function] = set()
+_registered: set[Function] = set()  # the marked functions that Numba knows
 
 
 def jitable(function: Function) -> Function:
     """Mark a function of this package as one that kernels may call."""
-    _marked.append(function)
+    _marked.add(function)
     return function
 
 
 @contextmanager
 def _announced(what: str) -> Iterator[None]:
-    """Tell the user, on stderr, when a first call keeps them waiting."""
+    """Tell the user, on stderr, when a first call takes long."""
     message = f"halfwidth: compiling {what}; this takes a few seconds\n"
     timer = threading.Timer(_ANNOUNCE_AFTER_SECONDS, lambda: sys.stderr.write(message))
     timer.daemon = True
@@ -51,43 +54,69 @@ def _announced(what: str) -> Iterator[None]:
         timer.cancel()
 
 
-class Kernel:
-    """A function that becomes machine code at its first call."""
+class Kernel(Generic[P, R]):
+    """A function that becomes machine code at its first call.
 
-    def __init__(self, function: Function, *, cache: bool = True) -> None:
+    Parameters
+    ----------
+    function : callable
+        The body, which Numba must be able to compile; it stays available as `python`.
+    cache : bool, default True
+        Whether the machine code is kept on disk, under `key`.
+    """
+
+    def __init__(self, function: Callable[P, R], *, cache: bool = True) -> None:
         self.python = function
         self._cache = cache
         self._compiled: Function | None = None
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the machine code, which is compiled or loaded at the first call."""
         if self._compiled is None:
             with _announced(self.python.__name__):
-                from numba import njit
+                self._compiled = self._dispatcher()
+                return self._compiled(*args, **kwargs)  # type: ignore[no-any-return]  # Numba is untyped
+        return self._compiled(*args, **kwargs)  # type: ignore[no-any-return]  # Numba is untyped
 
-                link()
-                self._compiled = njit(cache=self._cache, **_OPTIONS)(self.python)
-                return self._compiled(*args)
-        return self._compiled(*args)
+    @cached_property
+    def _closure(self) -> Closure:
+        link()
+        return Closure(self.python, OVERLOADS)
+
+    @cached_property
+    def key(self) -> str:
+        """The key of the machine code on disk: a digest of all that the kernel calls and of the compiler's options."""
+        return digest_of((self._closure.digest, _described(_OPTIONS), _described(_MARKED_OPTIONS)))
+
+    def _dispatcher(self) -> Function:
+        from numba import njit
+
+        for function in self._closure.functions:
+            _register(function)
+        dispatcher: Any = njit(**_OPTIONS)(self.python)
+        if self._cache:
+            from halfwidth.kernels.disk_cache import KeyedCache
+
+            dispatcher._cache = KeyedCache(self.python, self.key)
+        return dispatcher  # type: ignore[no-any-return]  # Numba is untyped
 
 
-def kernel(function: Function) -> Kernel:
+def kernel(function: Callable[P, R]) -> Kernel[P, R]:
     """Decorate a module-level function to compile it at its first call, with the result cached on disk."""
     return Kernel(function)
 
 
-def _register_marked() -> str:
-    """Make the marked functions known to Numba; returns a fingerprint of their source and of the options.
+def _described(options: dict[str, Any]) -> str:
+    return str([(name, sorted(value) if isinstance(value, set) else value) for name, value in options.items()])
 
-    Numba's disk cache watches the file of the kernel only. The fingerprint is part of the kernel's closure,
-    hence of its cache key, so an edited sampler never runs as stale machine code.
-    """
-    from numba.extending import register_jitable
 
-    for function in _marked[len(_registered) :]:  # a room imported later marks its functions later
+def _register(function: Function) -> None:
+    """Make a marked function known to Numba, once."""
+    if function in _marked and function not in _registered:
+        from numba.extending import register_jitable
+
         register_jitable(**_MARKED_OPTIONS)(function)
-        _registered.append(inspect.getsource(function))
-    options = str([sorted(value) if isinstance(value, set) else value for value in _MARKED_OPTIONS.values()])
-    return hashlib.sha256("".join([options, *_registered]).encode()).hexdigest()
+        _registered.add(function)
 
 
 def _is_compiled(function: Function) -> bool:
@@ -95,10 +124,11 @@ def _is_compiled(function: Function) -> bool:
 
 
 @lru_cache(maxsize=256)
-def specialise(factory: Callable[..., Function], *functions: Function) -> Function:
-    """The kernel `factory(*functions, fingerprint)`, as fast as its functions allow."""
+def specialise(factory: Callable[..., Callable[P, R]], *functions: Function) -> Callable[P, R]:
+    """The kernel `factory(*functions)`, as fast as its functions allow."""
+    body = factory(*functions)
     if all(function in _marked for function in functions):
-        return Kernel(factory(*functions, _register_marked()))
+        return Kernel(body)
     if all(function in _marked or _is_compiled(function) for function in functions):
-        return Kernel(factory(*functions, _register_marked()), cache=False)
-    return factory(*functions, "")
+        return Kernel(body, cache=False)
+    return body

@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.kernels.arrays import Function, Vector
+
 _WIDTH = 8
 
 
-def add_symmetric(left: NDArray[np.float64], right: NDArray[np.float64], total: NDArray[np.float64]) -> None:
+def add_symmetric(left: Vector, right: Vector, total: Vector) -> None:
     """Add left' right, a symmetric matrix, to a column-major total; its lower triangle is not kept up."""
     total += left.T @ right
 
 
-def mirrored(total: NDArray[np.float64]) -> NDArray[np.float64]:
+def mirrored(total: Vector) -> Vector:
     """The full symmetric matrices of which the upper triangles are given."""
     return np.where(_upper(total.shape[-1]), total, np.swapaxes(total, -1, -2))
 
@@ -31,42 +33,51 @@ def _upper(size: int) -> NDArray[np.bool_]:
     return np.tri(size, dtype=np.bool_).T
 
 
+def _add_panels(left: Vector, right: Vector, total: Vector) -> None:
+    """What `add_symmetric` is in compiled code."""
+    rows, size = left.shape
+    letters = np.array([78, 84], dtype=np.uint8)  # N, T
+    one = np.ones(1)
+    # 64 bits serve a BLAS with integers of 32 bits as well: the low half comes first.
+    sizes = np.array([0, 0, rows, size], dtype=np.int64)
+    for first in range(0, size, _WIDTH):
+        end = min(first + _WIDTH, size)
+        sizes[0], sizes[1] = end, end - first
+        _dgemm(
+            letters.ctypes,
+            letters[1:].ctypes,
+            sizes.ctypes,
+            sizes[1:].ctypes,
+            sizes[2:].ctypes,
+            one.ctypes,
+            left.ctypes,
+            sizes[3:].ctypes,
+            right[0, first:].ctypes,
+            sizes[3:].ctypes,
+            one.ctypes,
+            total[:, first].ctypes,
+            sizes[3:].ctypes,
+        )
+
+
+OVERLOADS: dict[Function, Function] = {add_symmetric: _add_panels}
+"""Functions that Numba replaces by another implementation."""
+
+_dgemm: Any = None  # BLAS's dgemm, once `link` has found it
+
+
 @lru_cache(maxsize=1)
 def link() -> None:
     """Let compiled code call BLAS for `add_symmetric`; to be done before any such code is compiled or loaded."""
+    global _dgemm
     from llvmlite.binding import add_symbol
     from numba import types
     from numba.extending import get_cython_function_address, overload
 
     # By its name, unlike by its address, a function can be called from machine code that is kept on disk.
     add_symbol("halfwidth_dgemm", get_cython_function_address("scipy.linalg.cython_blas", "dgemm"))
-    dgemm: Any = types.ExternalFunction("halfwidth_dgemm", types.void(*[types.voidptr] * 13))
+    _dgemm = types.ExternalFunction("halfwidth_dgemm", types.void(*[types.voidptr] * 13))
 
     @overload(add_symmetric, jit_options={"nogil": True})
-    def overloaded(left, right, total):  # type: ignore[no-untyped-def]
-        def add_panels(left, right, total):  # type: ignore[no-untyped-def]
-            rows, size = left.shape
-            letters = np.array([78, 84], dtype=np.uint8)  # N, T
-            one = np.ones(1)
-            # 64 bits serve a BLAS with integers of 32 bits as well: the low half comes first.
-            sizes = np.array([0, 0, rows, size], dtype=np.int64)
-            for first in range(0, size, _WIDTH):
-                end = min(first + _WIDTH, size)
-                sizes[0], sizes[1] = end, end - first
-                dgemm(
-                    letters.ctypes,
-                    letters[1:].ctypes,
-                    sizes.ctypes,
-                    sizes[1:].ctypes,
-                    sizes[2:].ctypes,
-                    one.ctypes,
-                    left.ctypes,
-                    sizes[3:].ctypes,
-                    right[0, first:].ctypes,
-                    sizes[3:].ctypes,
-                    one.ctypes,
-                    total[:, first].ctypes,
-                    sizes[3:].ctypes,
-                )
-
-        return add_panels
+    def implementation(left: Vector, right: Vector, total: Vector) -> Function:
+        return _add_panels

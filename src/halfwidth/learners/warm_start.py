@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.kernels.compile import Function, jitable, specialise
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import jitable, specialise
 from halfwidth.problems import Problem
 from halfwidth.schedules import Schedule
 
@@ -29,22 +30,20 @@ def no_cap(theta, row, params):  # type: ignore[no-untyped-def]
     return 0.0
 
 
-def collect(sample: Function, fingerprint: str) -> Function:
+def collect(sample: Function) -> Function:
     """The loop that draws rows while theta stays where it is."""
 
     def collect_steps(rng, theta, state, params, rows):  # type: ignore[no-untyped-def]
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         for i in range(rows.shape[0]):
             sample(rng, theta, state, params, rows[i])
 
     return collect_steps
 
 
-def passes(gradient: Function, curvature: Function, fingerprint: str) -> Function:
+def passes(gradient: Function, curvature: Function) -> Function:
     """The loop over the buffer; theta ends as the average over the last pass."""
 
     def pass_steps(theta, params, buffer, steps, grad):  # type: ignore[no-untyped-def]
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         total = np.zeros(theta.shape[0])
         for k in range(steps.shape[0]):
             row = buffer[k % buffer.shape[0]]

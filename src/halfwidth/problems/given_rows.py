@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from halfwidth.families import Loss
 from halfwidth.families.huber import HUBER_TUNING
 from halfwidth.families.quantile import Quantile
-from halfwidth.kernels.compile import Function, jitable
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem
 from halfwidth.problems.seed_logistic import sigmoid
 

@@ -28,7 +28,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from halfwidth.kernels.compile import Function, jitable
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import jitable
 from halfwidth.kernels.products import add_symmetric
 
 _PROBE = 0.5
@@ -81,9 +82,7 @@ def along_curvature(directions, weights, shift, step, scratch, product):  # type
         product[j] += shift * step[j]
 
 
-def with_hessian(
-    sample: Function, usable: Function, gradient: Function, hessian: Function, fingerprint: str
-) -> Function:
+def with_hessian(sample: Function, usable: Function, gradient: Function, hessian: Function) -> Function:
     """The loop for problems with a Hessian."""
 
     def curved_chunks(  # type: ignore[no-untyped-def]
@@ -106,7 +105,6 @@ def with_hessian(
         measured,
         notes,
     ):
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         point, previous, origin, P, J, Q, _ = frozen
         A, b, T, n, moved_rows = batches
         D, _ = measured
@@ -201,7 +199,7 @@ def with_hessian(
     return curved_chunks
 
 
-def with_differences(sample: Function, usable: Function, gradient: Function, fingerprint: str) -> Function:
+def with_differences(sample: Function, usable: Function, gradient: Function) -> Function:
     """The loop for problems with a gradient only."""
 
     def differenced_chunks(  # type: ignore[no-untyped-def]
@@ -224,7 +222,6 @@ def with_differences(sample: Function, usable: Function, gradient: Function, fin
         measured,
         notes,
     ):
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         point, previous, origin, P, J, Q, spacing = frozen
         A, b, T, n, moved_rows = batches
         D, H = measured

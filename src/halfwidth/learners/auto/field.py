@@ -15,7 +15,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.kernels.compile import Function, specialise
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import specialise
 from halfwidth.problems import Problem
 
 Vector = NDArray[np.float64]
@@ -24,22 +25,20 @@ _SPACING = 1e-4
 _FRACTION = 0.1
 
 
-def row_gradients(gradient: Function, fingerprint: str) -> Function:
+def row_gradients(gradient: Function) -> Function:
     """The loop over rows that writes each row's gradient."""
 
     def gradient_rows(theta, params, rows, grads):  # type: ignore[no-untyped-def]
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         for i in range(rows.shape[0]):
             gradient(theta, rows[i], params, grads[i])
 
     return gradient_rows
 
 
-def row_hessians(hessian: Function, fingerprint: str) -> Function:
+def row_hessians(hessian: Function) -> Function:
     """The loop over rows that writes each row's u and w; returns the sum of the c."""
 
     def hessian_rows(theta, params, rows, directions, weights):  # type: ignore[no-untyped-def]
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         shift = 0.0
         for i in range(rows.shape[0]):
             weights[i], more = hessian(theta, rows[i], params, directions[i])

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation import BatchStore, capacity_for
-from halfwidth.kernels.compile import Function, specialise
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import specialise
 from halfwidth.problems import Problem
 
 Vector = NDArray[np.float64]
@@ -25,11 +26,10 @@ _MOST_BATCHES = 256
 _MOST_NUMBERS = 2**20
 
 
-def expand(gradient: Function, hessian: Function, fingerprint: str) -> Function:
+def expand(gradient: Function, hessian: Function) -> Function:
     """The loop over rows that writes each row's g, u, w and c at one point."""
 
     def expand_rows(point, params, rows, grads, directions, weights, shifts):  # type: ignore[no-untyped-def]
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         for i in range(rows.shape[0]):
             gradient(point, rows[i], params, grads[i])
             weights[i], shifts[i] = hessian(point, rows[i], params, directions[i])

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.checks import check_count
-from halfwidth.kernels.compile import Function, specialise
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import specialise
 from halfwidth.learners.base import Learner, Vector
 from halfwidth.learners.warm_start import no_cap, no_rows
 from halfwidth.problems import Problem
 
 
-def deal(sample: Function, gradient: Function, curvature: Function, fingerprint: str) -> Function:
+def deal(sample: Function, gradient: Function, curvature: Function) -> Function:
     """The loop of capped SGD over rows dealt to several runs, which meet in their mean every `meet` rows."""
 
     def dealt_steps(  # type: ignore[no-untyped-def]
@@ -39,7 +40,6 @@ def deal(sample: Function, gradient: Function, curvature: Function, fingerprint:
         runs,
         totals,
     ):
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         for i in range(rows.shape[0]):
             row = rows[i]
             if draw:

@@ -17,14 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.checks import check_count
-from halfwidth.kernels.compile import Function, specialise
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import specialise
 from halfwidth.learners.base import Vector
 from halfwidth.learners.replicas.multiplier_bootstrap import CopiesResult, Rule, draw_weights
 from halfwidth.learners.warm_start import no_cap, no_rows
 from halfwidth.problems import Problem
 
 
-def perturb_batches(sample: Function, gradient: Function, curvature: Function, fingerprint: str) -> Function:
+def perturb_batches(sample: Function, gradient: Function, curvature: Function) -> Function:
     """The loop over the trajectory, which is member 0 and has weight 1, and its copies."""
 
     def minibatch_steps(  # type: ignore[no-untyped-def]
@@ -47,7 +48,6 @@ def perturb_batches(sample: Function, gradient: Function, curvature: Function, f
         pulls,
         bend,
     ):
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         dim = theta.shape[0]
         for i in range(rows.shape[0]):
             row = rows[i]

@@ -43,7 +43,8 @@ from halfwidth.inference import Diagnostics, NormalLaw, Result
 from halfwidth.inference.laws import LimitLaw
 from halfwidth.inference.replicate_result import PercentileResult
 from halfwidth.inference.student_law import StudentLaw
-from halfwidth.kernels.compile import Function, jitable, specialise
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import jitable, specialise
 from halfwidth.learners.base import Vector
 from halfwidth.learners.own_result import OwnResult
 from halfwidth.learners.warm_start import no_cap, no_rows
@@ -63,7 +64,7 @@ def draw_weights(rng, weights):  # type: ignore[no-untyped-def]
         bits >>= 1
 
 
-def perturb(sample: Function, gradient: Function, curvature: Function, fingerprint: str) -> Function:
+def perturb(sample: Function, gradient: Function, curvature: Function) -> Function:
     """The loop over the trajectory, which is member 0 and has weight 1, and its copies."""
 
     def bootstrap_steps(  # type: ignore[no-untyped-def]
@@ -84,7 +85,6 @@ def perturb(sample: Function, gradient: Function, curvature: Function, fingerpri
         members,
         totals,
     ):
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         dim = theta.shape[0]
         moving = np.empty(members.shape[0], np.int64)
         n_moving = 0

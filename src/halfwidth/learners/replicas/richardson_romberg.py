@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.kernels.compile import Function, specialise
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import specialise
 from halfwidth.learners.base import Learner, Vector
 from halfwidth.learners.warm_start import no_cap, no_rows
 from halfwidth.problems import Problem
 
 
-def combine(sample: Function, gradient: Function, curvature: Function, fingerprint: str) -> Function:
+def combine(sample: Function, gradient: Function, curvature: Function) -> Function:
     """The loop over both trajectories; the smaller step is half the larger one, capped or not."""
 
     def richardson_steps(  # type: ignore[no-untyped-def]
         draw, rng, theta, state, params, rows, steps, grad, thetas, pair
     ):
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         for i in range(rows.shape[0]):
             row = rows[i]
             if draw:

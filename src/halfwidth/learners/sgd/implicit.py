@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.errors import InputError
-from halfwidth.kernels.compile import Function, jitable, specialise
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import jitable, specialise
 from halfwidth.learners.base import Learner, Vector
 from halfwidth.learners.warm_start import no_rows
 from halfwidth.problems import Problem
@@ -38,13 +39,12 @@ def change_of_slope(theta, grad, start, grad_0, u, norm2, c):  # type: ignore[no
     return change / norm2
 
 
-def descend_implicitly(sample: Function, gradient: Function, hessian: Function, fingerprint: str) -> Function:
+def descend_implicitly(sample: Function, gradient: Function, hessian: Function) -> Function:
     """The loop of implicit SGD around a problem's functions."""
 
     def implicit_steps(  # type: ignore[no-untyped-def]
         draw, rng, theta, state, params, rows, steps, thetas, start, grad_0, grad, u
     ):
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         dim = theta.shape[0]
         for i in range(rows.shape[0]):
             row = rows[i]

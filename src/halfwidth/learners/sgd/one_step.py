@@ -43,7 +43,8 @@ from halfwidth.errors import InputError
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.batch_result import BatchesResult, in_pairs, too_short
 from halfwidth.inference.student_law import StudentLaw
-from halfwidth.kernels.compile import Function, specialise
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import specialise
 from halfwidth.learners.base import Vector
 from halfwidth.learners.newton.expansion import Expansion, stream_batches
 from halfwidth.learners.own_result import OwnResult
@@ -58,7 +59,7 @@ DOUBT = 1.0
 dimensions and 8% in one; three of them miss most answers at 5,000 rows (performative mean: 0.81 covered, not 0.90)."""
 
 
-def gather(sample: Function, gradient: Function, curvature: Function, hessian: Function, fingerprint: str) -> Function:
+def gather(sample: Function, gradient: Function, curvature: Function, hessian: Function) -> Function:
     """The loop of capped SGD that expands each row at the running mean: it notes u, w, c and b."""
 
     def one_step_steps(  # type: ignore[no-untyped-def]
@@ -79,7 +80,6 @@ def gather(sample: Function, gradient: Function, curvature: Function, hessian: F
         weights,
         shifts,
     ):
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         dim = theta.shape[0]
         for i in range(rows.shape[0]):
             row, u = rows[i], directions[i]

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import InputError
-from halfwidth.kernels.compile import Function, jitable, specialise
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import jitable, specialise
 from halfwidth.learners.base import Learner, Seed, Vector
 from halfwidth.learners.warm_start import no_cap, no_rows
 from halfwidth.problems import Problem
@@ -37,11 +38,10 @@ def finite_row(row):  # type: ignore[no-untyped-def]
     return odd == 0.0
 
 
-def descend(sample: Function, usable: Function, gradient: Function, curvature: Function, fingerprint: str) -> Function:
+def descend(sample: Function, usable: Function, gradient: Function, curvature: Function) -> Function:
     """The loop of plain and capped SGD around a problem's functions; it leaves off at a row that is not usable."""
 
     def sgd_steps(rng, theta, state, params, rows, steps, grad, thetas):  # type: ignore[no-untyped-def]
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         capped = 0
         for i in range(rows.shape[0]):
             row = rows[i]

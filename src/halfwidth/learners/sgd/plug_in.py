@@ -27,7 +27,8 @@ from halfwidth.errors import InputError
 from halfwidth.inference import Diagnostics, NormalLaw, Result
 from halfwidth.inference.laws import LimitLaw
 from halfwidth.inference.student_law import StudentLaw
-from halfwidth.kernels.compile import Function, specialise
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import specialise
 from halfwidth.learners.base import Vector
 from halfwidth.learners.own_result import OwnResult, sandwich
 from halfwidth.learners.warm_start import no_cap, no_rows
@@ -38,7 +39,7 @@ MOST_BATCHES = 256
 FEWEST_BATCHES = 8
 
 
-def gather(sample: Function, gradient: Function, curvature: Function, hessian: Function, fingerprint: str) -> Function:
+def gather(sample: Function, gradient: Function, curvature: Function, hessian: Function) -> Function:
     """The loop of capped SGD that notes each row's gradient and Hessian, at the iterate or at the running mean."""
 
     def plug_in_steps(  # type: ignore[no-untyped-def]
@@ -58,7 +59,6 @@ def gather(sample: Function, gradient: Function, curvature: Function, hessian: F
         directions,
         weights,
     ):
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         dim = theta.shape[0]
         shift = 0.0
         for i in range(rows.shape[0]):

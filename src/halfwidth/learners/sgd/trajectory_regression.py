@@ -18,20 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.inference import Diagnostics, NormalLaw, Result
-from halfwidth.kernels.compile import Function, specialise
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import specialise
 from halfwidth.learners.base import Vector
 from halfwidth.learners.own_result import OwnResult, sandwich
 from halfwidth.learners.warm_start import no_cap, no_rows
 from halfwidth.problems import Problem
 
 
-def record(sample: Function, gradient: Function, curvature: Function, fingerprint: str) -> Function:
+def record(sample: Function, gradient: Function, curvature: Function) -> Function:
     """The loop of capped SGD that notes every (theta_{k-1} - theta_0, g_k)."""
 
     def recorded_steps(  # type: ignore[no-untyped-def]
         draw, rng, theta, state, params, rows, steps, grad, thetas, origin, notes
     ):
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         dim = theta.shape[0]
         for i in range(rows.shape[0]):
             row = rows[i]

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.kernels.compile import Function, specialise
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import specialise
 from halfwidth.learners.base import Learner, Seed, Vector
 from halfwidth.learners.warm_start import no_rows
 from halfwidth.problems import Problem
@@ -24,7 +25,7 @@ from halfwidth.watchers import Watcher
 LOCATIONS_KEPT = 1_000
 
 
-def descend_truncated(sample: Function, gradient: Function, fingerprint: str) -> Function:
+def descend_truncated(sample: Function, gradient: Function) -> Function:
     """The loop of truncated SGD around a problem's functions."""
 
     def truncated_steps(  # type: ignore[no-untyped-def]
@@ -43,7 +44,6 @@ def descend_truncated(sample: Function, gradient: Function, fingerprint: str) ->
         radii,
         hits,
     ):
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         truncations = 0
         for i in range(rows.shape[0]):
             row = rows[i]

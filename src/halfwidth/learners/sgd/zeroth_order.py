@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
-from halfwidth.kernels.compile import Function, specialise
+from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.compile import specialise
 from halfwidth.learners.base import Learner, Vector
 from halfwidth.learners.warm_start import no_cap, no_rows
 from halfwidth.problems import Problem
 from halfwidth.schedules import PowerStep, Schedule
 
 
-def probe(sample: Function, loss: Function, curvature: Function, fingerprint: str) -> Function:
+def probe(sample: Function, loss: Function, curvature: Function) -> Function:
     """The loop of SGD with differences along coordinates; capped so that no probed move passes the row's minimum."""
 
     def zeroth_steps(  # type: ignore[no-untyped-def]
         draw, rng, theta, state, params, rows, steps, thetas, spacings, pick_rng, order, moves
     ):
-        fingerprint  # noqa: B018  (part of the disk cache's key)
         dim, probes = theta.shape[0], moves.shape[0]
         for i in range(rows.shape[0]):
             row = rows[i]
