@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from halfwidth.cli.outcomes import print_outcomes
 from halfwidth.cli.output import FOLDERS, number, progress, write_json
 from halfwidth.errors import InputError
 
@@ -23,25 +24,35 @@ def battery(
     replicates: Annotated[int, typer.Option(help="Independent repetitions of every row.")] = 200,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers, whatever the jobs.")] = 0,
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = -1,
+    adverse: Annotated[
+        bool, typer.Option("--adverse", help="Worlds in which methods fail, and what every coefficient ends in.")
+    ] = False,
     json: Annotated[
         Path | None, typer.Option(help=f"Write all rows as JSON; - for stdout. {FOLDERS}", metavar="FILE|-")
     ] = None,
 ) -> None:
     """Measure methods on the battery of problems; an interrupted run goes on where it stopped."""
     from halfwidth.methods import METHODS
+    from halfwidth.study.adverse import adverse_rows, run_adverse
     from halfwidth.study.battery import battery_rows, run_battery
     from halfwidth.study.store import Store
 
-    names = _listed(methods) or list(METHODS)
-    chosen = battery_rows(_listed(rows))
+    names, wanted = _listed(methods) or list(METHODS), _listed(rows)
     if jobs == 0 or jobs < -1:
         raise InputError.of("jobs", "be -1 or at least 1", jobs)
-    with progress(f"battery, {len(chosen)} rows, {len(names)} methods") as tell:
-        scored = run_battery(chosen, names, replicates=replicates, seed=seed, jobs=jobs, store=Store(), progress=tell)
+    common: dict[str, Any] = {"replicates": replicates, "seed": seed, "jobs": jobs, "store": Store()}
+    with progress(f"battery, {len(names)} methods") as tell:
+        if adverse:
+            scored = run_adverse(adverse_rows(wanted), names, progress=tell, **common)
+        else:
+            scored = run_battery(battery_rows(wanted), names, progress=tell, **common)
     if json is not None:
         write_json(scored, json)
     if str(json) != "-":
-        _print(scored, names, [row.key for row in chosen])
+        if adverse:
+            print_outcomes(scored)
+        else:
+            _print(scored, names, list(dict.fromkeys(row["row"] for row in scored)))
 
 
 def _listed(text: str) -> list[str]:

@@ -9,12 +9,17 @@ from typing import Any
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.problems.autoregressive import ar_logistic, ar_poisson
 from halfwidth.problems.base import Problem, Truth
+from halfwidth.problems.feature_table import table_linear, table_logistic, table_poisson
 from halfwidth.problems.linear_streams import ar_linear, iid_linear, seed_linear
+from halfwidth.problems.performative_ar import performative_ar
 from halfwidth.problems.performative_mean import performative_mean
+from halfwidth.problems.quantile_linear import quantile_linear
+from halfwidth.problems.rotating_game import rotating_game
 from halfwidth.problems.seed_logistic import seed_logistic
 from halfwidth.problems.strategic import strategic_logistic
 from halfwidth.problems.strategic_credit import strategic_credit
 from halfwidth.problems.swap_game import swap_game
+from halfwidth.problems.troubled import troubled_linear, troubled_logistic
 
 __all__ = ["PROBLEMS", "Problem", "Truth", "problem", "problem_settings"]
 
@@ -29,6 +34,14 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "swap-game": swap_game,
     "strategic-logistic": strategic_logistic,
     "strategic-credit": strategic_credit,
+    "rotating-game": rotating_game,
+    "performative-ar": performative_ar,
+    "troubled-linear": troubled_linear,
+    "troubled-logistic": troubled_logistic,
+    "quantile-linear": quantile_linear,
+    "table-linear": table_linear,
+    "table-logistic": table_logistic,
+    "table-poisson": table_poisson,
 }
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from halfwidth.errors import UnknownName
 from halfwidth.study.run import Collected, collect
@@ -30,10 +31,13 @@ class BatteryRow:
     settings: dict[str, Any] = field(default_factory=dict)
     steps: int = _STEPS
     eta: float = _ETA
+    given: bool = False
+    """Whether rows are given, as a file gives them, rather than drawn while theta is deployed."""
 
     @property
     def key(self) -> str:
-        return ":".join([self.problem, *(f"{name}={value}" for name, value in self.settings.items())])
+        settings = (f"{name}={_short(value)}" for name, value in self.settings.items())
+        return ":".join([self.problem, *settings, *(["given"] if self.given else [])])
 
     def spec(self, methods: Sequence[str], replicates: int, seed: int) -> Spec:
         return Spec(
@@ -47,6 +51,13 @@ class BatteryRow:
             checkpoints=(self.steps,),
             burn_in=_BURN_IN,
         )
+
+
+def _short(value: Any) -> str:
+    """A setting as it stands in a key: a file by its name, equal coordinates by one of them."""
+    if isinstance(value, list) and len(set(value)) == 1:
+        return str(value[0])
+    return Path(value).stem if isinstance(value, str) else str(value)
 
 
 def _seed_settings() -> list[dict[str, Any]]:
@@ -72,13 +83,21 @@ def _begins(key: str, prefix: str) -> bool:
     return rest != key and (not rest or prefix[-1] in ":=-" or rest[0] in ":-")
 
 
-def battery_rows(prefixes: Iterable[str] = ()) -> tuple[BatteryRow, ...]:
-    """The rows of these keys or beginnings of keys, in the battery's order; all of them when none is given."""
+AnyRow = TypeVar("AnyRow", bound=BatteryRow)
+
+
+def choose_rows(rows: Sequence[AnyRow], prefixes: Iterable[str]) -> tuple[AnyRow, ...]:
+    """Those of the rows that have these keys or beginnings of keys; all of them when none is given."""
     wanted = [prefix for prefix in prefixes if prefix]
     for prefix in wanted:
-        if not any(_begins(row.key, prefix) for row in BATTERY):
-            raise UnknownName.among("battery row", prefix, [row.key for row in BATTERY])
-    return tuple(row for row in BATTERY if not wanted or any(_begins(row.key, prefix) for prefix in wanted))
+        if not any(_begins(row.key, prefix) for row in rows):
+            raise UnknownName.among("battery row", prefix, [row.key for row in rows])
+    return tuple(row for row in rows if not wanted or any(_begins(row.key, prefix) for prefix in wanted))
+
+
+def battery_rows(prefixes: Iterable[str] = ()) -> tuple[BatteryRow, ...]:
+    """The rows of these keys or beginnings of keys, in the battery's order; all of them when none is given."""
+    return choose_rows(BATTERY, prefixes)
 
 
 def run_battery(
@@ -95,7 +114,7 @@ def run_battery(
     specs = [row.spec(methods, replicates, seed) for row in rows]
     scored: list[Row] = []
     for at, (row, spec) in enumerate(zip(rows, specs, strict=True)):
-        tell = None if progress is None else _shifted(progress, at * replicates, len(rows) * replicates)
+        tell = None if progress is None else shifted(progress, at * replicates, len(rows) * replicates)
         collected = collect(spec, jobs=jobs, progress=tell, store=store)
         scored += [_battery_row(row, spec, name, collected) for name in methods]
         if progress is not None:
@@ -103,7 +122,8 @@ def run_battery(
     return scored
 
 
-def _shifted(progress: Callable[[int, int], None], before: int, total: int) -> Callable[[int, int], None]:
+def shifted(progress: Callable[[int, int], None], before: int, total: int) -> Callable[[int, int], None]:
+    """Progress of one row as progress of all of them."""
     return lambda done, _: progress(before + done, total)
 
 

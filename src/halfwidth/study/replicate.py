@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from halfwidth.errors import Diverged, InputError
 from halfwidth.inference import Result
+from halfwidth.learners.warm_start import collect_rows
 from halfwidth.methods import Method
 from halfwidth.problems import Problem
 from halfwidth.study.spec import Spec
@@ -30,20 +31,36 @@ class Notes:
     truncations: Vector
     reference_error: Vector
     refused: Vector
+    standard_error: Vector  # (checkpoints, directions)
+    doubted: Vector  # (checkpoints, directions): 1 where the run or a coefficient of the direction carries a flag
     reason: str = ""
 
     @classmethod
     def blank(cls, checkpoints: int, directions: int) -> Notes:
         wide = np.full((checkpoints, directions), np.nan)
         narrow = np.full(checkpoints, np.nan)
-        return cls(wide, wide.copy(), narrow, narrow.copy(), narrow.copy(), narrow.copy(), np.zeros(checkpoints))
+        return cls(
+            estimate=wide,
+            half_width=wide.copy(),
+            coordinates_covered=narrow,
+            sigma_error=narrow.copy(),
+            truncations=narrow.copy(),
+            reference_error=narrow.copy(),
+            refused=np.zeros(checkpoints),
+            standard_error=wide.copy(),
+            doubted=np.zeros((checkpoints, directions)),
+        )
 
     def take(self, at: int, result: Result, problem: Problem, spec: Spec) -> None:
-        interval = result.interval(spec.directions(problem.dim), spec.level)
+        directions = spec.directions(problem.dim)
+        interval = result.interval(directions, spec.level)
         self.estimate[at] = interval.estimate
         self.half_width[at] = interval.half_width
+        self.standard_error[at] = interval.std_error
+        flagged = np.array([status != "ok" for status in result.coefficient_status])
+        self.doubted[at] = (result.status != "ok") | ((directions != 0.0) & flagged).any(axis=1)
         self.coordinates_covered[at] = np.mean(result.interval(level=spec.level).covers(problem.theta_star))
-        if result.covariance.ndim == 2:
+        if result.covariance.ndim == 2 and np.isfinite(problem.sigma).all():
             self.sigma_error[at] = np.linalg.norm(result.covariance - problem.sigma, 2)
             if spec.reference:
                 self.reference_error[at] = np.linalg.norm(result.covariance - np.array(spec.reference), 2)
@@ -52,6 +69,20 @@ class Notes:
     def refuse(self, at: int, reason: str) -> None:
         self.refused[at] = 1.0
         self.reason = reason
+
+
+class DrawnRows:
+    """The rows of a problem whose source does not see what is learned from them: theta_0 stays deployed."""
+
+    def __init__(self, problem: Problem, seed: np.random.SeedSequence) -> None:
+        self._problem = problem
+        self._rng = np.random.default_rng(seed)
+        self._theta, self._state = np.array(problem.theta_0), np.array(problem.state_0)
+
+    def next(self, rows: int) -> Vector:
+        drawn = np.empty((rows, self._problem.row_size))
+        collect_rows(self._problem, self._rng, self._theta, self._state, drawn)
+        return drawn
 
 
 class _Run:
@@ -63,6 +94,7 @@ class _Run:
         self._watchers: dict[Callable[..., Watcher], Watcher] = {}
         problem, setting = spec.make_problem(), spec.make_setting()
         seed = np.random.SeedSequence(spec.seed, spawn_key=(index,))
+        self._rows = DrawnRows(problem, np.random.SeedSequence(spec.seed, spawn_key=(index, 0))) if spec.given else None
         for row in rows:
             if row.watch is not None and row.watch not in self._watchers:
                 self._watchers[row.watch] = row.watch(problem.dim, setting)
@@ -79,9 +111,15 @@ class _Run:
     def advance(self, step: int) -> None:
         """Run on to this row; most watchers begin to look after the burn-in."""
         if self._watchers and self.learner.n_seen < self._burned_rows <= step:
-            self.learner.run(self._burned_rows - self.learner.n_seen)
+            self._learn(self._burned_rows - self.learner.n_seen)
             self.learner.watchers = tuple(self._watchers.values())
-        self.learner.run(step - self.learner.n_seen)
+        self._learn(step - self.learner.n_seen)
+
+    def _learn(self, rows: int) -> None:
+        if self._rows is None:
+            self.learner.run(rows)
+        else:
+            self.learner.consume(self._rows.next(rows))
 
     def result(self, row: Method) -> Result:
         if row.watch is None:

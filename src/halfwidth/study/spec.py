@@ -35,6 +35,8 @@ class Spec:
     seed: int = 0
     checkpoints: tuple[int, ...] = ()
     burn_in: float = 0.0
+    given: bool = False
+    """Whether rows are drawn beforehand, while theta_0 is deployed, and given to the learner as a file would be."""
     reference: tuple[tuple[float, ...], ...] = ()
     """Another covariance, beside the exact one, to measure the error of estimates against."""
 

@@ -1,0 +1,49 @@
+"""The table of `halfwidth battery --adverse`: what the coefficients of every row and method end in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+_COLUMNS = {
+    "covered": "covered",
+    "missed_by_chance": "by chance",
+    "doubted": "doubted",
+    "refused": "refused",
+    "silently_wrong": "silently wrong",
+}
+_WIDTH = 180
+
+
+def print_outcomes(scored: Sequence[dict[str, Any]]) -> None:
+    """One line for each row and method, hopeless rows marked, and what the columns mean below."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("row", no_wrap=True)
+    table.add_column("method", no_wrap=True)
+    for title in (*_COLUMNS.values(), "coverage if ok", "worst", "ok runs"):
+        table.add_column(title, justify="right")
+    for row in scored:
+        table.add_row(*_cells(row))
+    console.print(table)
+    console.print(
+        "shares of all coefficients of all runs; coverage if ok is among coefficients with status ok, pooled and for "
+        "the worst coefficient; silently wrong is status ok and more than 5 standard errors away. * no honest "
+        "interval is possible on this row at its length; the reason is in the JSON",
+        highlight=False,
+    )
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    wrong = row["silently_wrong"]
+    cells = [row["row"] + (" *" if row["hopeless"] else ""), row["method"]]
+    cells += [f"{row[name]:.3f}" if row[name] else "-" for name in _COLUMNS if name != "silently_wrong"]
+    cells.append(f"[red]{wrong:.4f}[/]" if wrong else "-")
+    cells += ["-" if row[name] is None else f"{row[name]:.3f}" for name in ("coverage_ok", "coverage_ok_worst")]
+    return [*cells, f"{row['ok_runs']:.2f}"]
