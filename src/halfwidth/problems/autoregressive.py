@@ -33,6 +33,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_positive
@@ -54,7 +55,7 @@ _TERMS = 400
 
 
 @jitable
-def next_autoregressive(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+def next_autoregressive(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> float:
     """Move features and latent on, write the features into row[:dim], and return u'theta_r."""
     dim = theta.shape[0]
     phi, psi = params[0], params[1]
@@ -69,14 +70,14 @@ def next_autoregressive(rng, theta, state, params, row):  # type: ignore[no-unty
 
 
 @jitable
-def sample_ar_logistic(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+def sample_ar_logistic(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
     dim = theta.shape[0]
     signal = next_autoregressive(rng, theta, state, params, row)
     row[dim] = 1.0 if 0.5 * math.erfc(-state[dim] / math.sqrt(2.0)) > sigmoid(-signal) else 0.0
 
 
 @jitable
-def sample_ar_poisson(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+def sample_ar_poisson(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
     dim = theta.shape[0]
     spread = params[2]
     signal = next_autoregressive(rng, theta, state, params, row)
@@ -84,7 +85,7 @@ def sample_ar_poisson(rng, theta, state, params, row):  # type: ignore[no-untype
 
 
 @jitable
-def poisson_gradient(theta, row, params, grad):  # type: ignore[no-untyped-def]
+def poisson_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
     dim = theta.shape[0]
     margin = 0.0
     for j in range(dim):
@@ -95,18 +96,19 @@ def poisson_gradient(theta, row, params, grad):  # type: ignore[no-untyped-def]
 
 
 @jitable
-def poisson_curvature(theta, row, params):  # type: ignore[no-untyped-def]
+def poisson_curvature(theta: Vector, row: Vector, params: Vector) -> float:
     """The largest curvature between theta and the row's own minimum, where the mean is y."""
     dim = theta.shape[0]
     margin, norm2 = 0.0, 0.0
     for j in range(dim):
         margin += theta[j] * row[j]
         norm2 += row[j] * row[j]
-    return max(np.exp(margin), row[dim]) * norm2
+    mean: float = max(np.exp(margin), row[dim])
+    return mean * norm2
 
 
 @jitable
-def poisson_hessian(theta, row, params, direction):  # type: ignore[no-untyped-def]
+def poisson_hessian(theta: Vector, row: Vector, params: Vector, direction: Vector) -> tuple[float, float]:
     margin = 0.0
     for j in range(theta.shape[0]):
         direction[j] = row[j]
@@ -115,11 +117,12 @@ def poisson_hessian(theta, row, params, direction):  # type: ignore[no-untyped-d
 
 
 @jitable
-def poisson_loss(theta, row, params):  # type: ignore[no-untyped-def]
+def poisson_loss(theta: Vector, row: Vector, params: Vector) -> float:
     margin = 0.0
     for j in range(theta.shape[0]):
         margin += theta[j] * row[j]
-    return np.exp(margin) - row[theta.shape[0]] * margin
+    loss: float = np.exp(margin) - row[len(theta)] * margin
+    return loss
 
 
 def _check_correlations(phi: float, psi: float) -> None:

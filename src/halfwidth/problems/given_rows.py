@@ -7,94 +7,97 @@ Huber's threshold. With eta = offset + z'theta the gradient is weight * slope(et
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.families import Loss
 from halfwidth.families.huber import HUBER_TUNING
 from halfwidth.families.quantile import Quantile
 from halfwidth.kernels.arrays import Function
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem
+from halfwidth.problems.base import Problem, Vector
 from halfwidth.problems.seed_logistic import sigmoid
 
 EXTRA_COLUMNS = 3
 
 
 @jitable
-def predictor(theta, row):  # type: ignore[no-untyped-def]
-    dim = theta.shape[0]
-    eta = row[dim + 2]
+def predictor(theta: Vector, row: Vector) -> float:
+    dim = len(theta)
+    eta: float = row[dim + 2]
     for j in range(dim):
         eta += theta[j] * row[j]
     return eta
 
 
 @jitable
-def row_gradient(slope, theta, row, params, grad):  # type: ignore[no-untyped-def]
-    dim = theta.shape[0]
+def row_gradient(slope: float, theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
+    dim = len(theta)
     pull = slope * row[dim + 1]
     for j in range(dim):
         grad[j] = pull * row[j] + params[j] * theta[j]
 
 
 @jitable
-def row_curvature(bend, theta, row, params):  # type: ignore[no-untyped-def]
-    dim = theta.shape[0]
-    norm2 = 0.0
-    ridge = 0.0
+def row_curvature(bend: float, theta: Vector, row: Vector, params: Vector) -> float:
+    dim = len(theta)
+    norm2, ridge = 0.0, 0.0
     for j in range(dim):
         norm2 += row[j] * row[j]
         ridge = max(ridge, params[j])
-    return bend * row[dim + 1] * norm2 + ridge
+    weight: float = row[dim + 1]
+    return bend * weight * norm2 + ridge
 
 
 @jitable
-def linear_rows_gradient(theta, row, params, grad):  # type: ignore[no-untyped-def]
-    row_gradient(predictor(theta, row) - row[theta.shape[0]], theta, row, params, grad)
+def linear_rows_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
+    row_gradient(predictor(theta, row) - row[len(theta)], theta, row, params, grad)
 
 
 @jitable
-def linear_rows_curvature(theta, row, params):  # type: ignore[no-untyped-def]
-    return row_curvature(1.0, theta, row, params)
+def linear_rows_curvature(theta: Vector, row: Vector, params: Vector) -> float:
+    bound: float = row_curvature(1.0, theta, row, params)
+    return bound
 
 
 @jitable
-def logistic_rows_gradient(theta, row, params, grad):  # type: ignore[no-untyped-def]
-    row_gradient(sigmoid(predictor(theta, row)) - row[theta.shape[0]], theta, row, params, grad)
+def logistic_rows_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
+    row_gradient(sigmoid(predictor(theta, row)) - row[len(theta)], theta, row, params, grad)
 
 
 @jitable
-def logistic_rows_curvature(theta, row, params):  # type: ignore[no-untyped-def]
-    return row_curvature(0.25, theta, row, params)
+def logistic_rows_curvature(theta: Vector, row: Vector, params: Vector) -> float:
+    bound: float = row_curvature(0.25, theta, row, params)
+    return bound
 
 
 @jitable
-def poisson_rows_gradient(theta, row, params, grad):  # type: ignore[no-untyped-def]
+def poisson_rows_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
     rate = np.exp(min(predictor(theta, row), 50.0))
-    row_gradient(rate - row[theta.shape[0]], theta, row, params, grad)
+    row_gradient(rate - row[len(theta)], theta, row, params, grad)
 
 
 @jitable
-def poisson_rows_curvature(theta, row, params):  # type: ignore[no-untyped-def]
+def poisson_rows_curvature(theta: Vector, row: Vector, params: Vector) -> float:
     rate = np.exp(min(predictor(theta, row), 50.0))
-    return row_curvature(max(rate, row[theta.shape[0]]), theta, row, params)
+    bound: float = row_curvature(max(rate, row[len(theta)]), theta, row, params)
+    return bound
 
 
 @jitable
-def quantile_rows_gradient(theta, row, params, grad):  # type: ignore[no-untyped-def]
-    below = 1.0 if row[theta.shape[0]] < predictor(theta, row) else 0.0
-    row_gradient(below - params[theta.shape[0]], theta, row, params, grad)
+def quantile_rows_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
+    below = 1.0 if row[len(theta)] < predictor(theta, row) else 0.0
+    row_gradient(below - params[len(theta)], theta, row, params, grad)
 
 
 @jitable
-def quantile_rows_curvature(theta, row, params):  # type: ignore[no-untyped-def]
-    return row_curvature(0.0, theta, row, params)
+def quantile_rows_curvature(theta: Vector, row: Vector, params: Vector) -> float:
+    bound: float = row_curvature(0.0, theta, row, params)
+    return bound
 
 
 @jitable
-def huber_rows_gradient(theta, row, params, grad):  # type: ignore[no-untyped-def]
-    threshold = params[theta.shape[0]]
-    slope = min(max(predictor(theta, row) - row[theta.shape[0]], -threshold), threshold)
+def huber_rows_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
+    threshold = params[len(theta)]
+    slope = min(max(predictor(theta, row) - row[len(theta)], -threshold), threshold)
     row_gradient(slope, theta, row, params, grad)
 
 
@@ -107,7 +110,7 @@ _GRADIENTS: dict[str, tuple[Function, Function]] = {
 }
 
 
-def regression_problem(loss: Loss, ridge: NDArray[np.float64], theta_0: NDArray[np.float64]) -> Problem:
+def regression_problem(loss: Loss, ridge: Vector, theta_0: Vector) -> Problem:
     """A problem without a sampler: rows are given. Residuals are in units of their scale where the loss has one."""
     gradient, curvature = _GRADIENTS[loss.name]
     tuning = loss.quantile if isinstance(loss, Quantile) else HUBER_TUNING

@@ -13,17 +13,18 @@ The gradient is scale (u'theta - y) u: half the squared loss at scale 1, the pap
 from __future__ import annotations
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_positive
 from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth
+from halfwidth.problems.base import Problem, Truth, Vector
 from halfwidth.problems.seed_features import SeedFeatures, next_features, target_parameter
 
 
 @jitable
-def linear_gradient(theta, row, params, grad):  # type: ignore[no-untyped-def]
+def linear_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
     dim = theta.shape[0]
     residual = -row[dim]
     for j in range(dim):
@@ -34,31 +35,33 @@ def linear_gradient(theta, row, params, grad):  # type: ignore[no-untyped-def]
 
 
 @jitable
-def linear_curvature(theta, row, params):  # type: ignore[no-untyped-def]
+def linear_curvature(theta: Vector, row: Vector, params: Vector) -> float:
     norm2 = 0.0
     for j in range(theta.shape[0]):
         norm2 += row[j] * row[j]
-    return norm2 * params[params.shape[0] - 1]
+    scale: float = params[params.shape[0] - 1]
+    return norm2 * scale
 
 
 @jitable
-def linear_hessian(theta, row, params, direction):  # type: ignore[no-untyped-def]
+def linear_hessian(theta: Vector, row: Vector, params: Vector, direction: Vector) -> tuple[float, float]:
     for j in range(theta.shape[0]):
         direction[j] = row[j]
     return params[params.shape[0] - 1], 0.0
 
 
 @jitable
-def linear_loss(theta, row, params):  # type: ignore[no-untyped-def]
+def linear_loss(theta: Vector, row: Vector, params: Vector) -> float:
     dim = theta.shape[0]
     residual = -row[dim]
     for j in range(dim):
         residual += theta[j] * row[j]
-    return 0.5 * params[params.shape[0] - 1] * residual * residual
+    loss: float = 0.5 * params[params.shape[0] - 1] * residual * residual
+    return loss
 
 
 @jitable
-def sample_iid_linear(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+def sample_iid_linear(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
     dim = theta.shape[0]
     y = params[0] * rng.standard_normal()
     for j in range(dim):
@@ -68,7 +71,7 @@ def sample_iid_linear(rng, theta, state, params, row):  # type: ignore[no-untype
 
 
 @jitable
-def sample_ar_linear(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+def sample_ar_linear(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
     dim = theta.shape[0]
     phi, psi = params[0], params[1]
     fresh = np.sqrt(1.0 - phi * phi)
@@ -82,7 +85,7 @@ def sample_ar_linear(rng, theta, state, params, row):  # type: ignore[no-untyped
 
 
 @jitable
-def sample_seed_linear(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+def sample_seed_linear(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
     signal = next_features(rng, theta, state, params, row)
     row[theta.shape[0]] = signal + params[2] * rng.standard_normal()
 

@@ -10,16 +10,17 @@ Hessian is I: what knows only it is badly wrong here.
 from __future__ import annotations
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count, check_positive
 from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth
+from halfwidth.problems.base import Problem, Truth, Vector
 
 
 @jitable
-def sample_performative_mean(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+def sample_performative_mean(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
     rho, epsilon, noise = params[0], params[1], params[2]
     for j in range(theta.shape[0]):
         answer = 1.0 + epsilon * theta[j] + noise * rng.standard_normal()
@@ -28,24 +29,24 @@ def sample_performative_mean(rng, theta, state, params, row):  # type: ignore[no
 
 
 @jitable
-def mean_gradient(theta, row, params, grad):  # type: ignore[no-untyped-def]
+def mean_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
     for j in range(theta.shape[0]):
         grad[j] = theta[j] - row[j]
 
 
 @jitable
-def mean_curvature(theta, row, params):  # type: ignore[no-untyped-def]
+def mean_curvature(theta: Vector, row: Vector, params: Vector) -> float:
     return 1.0
 
 
 @jitable
-def mean_hessian(theta, row, params, direction):  # type: ignore[no-untyped-def]
+def mean_hessian(theta: Vector, row: Vector, params: Vector, direction: Vector) -> tuple[float, float]:
     direction[:] = 0.0
     return 0.0, 1.0
 
 
 @jitable
-def mean_loss(theta, row, params):  # type: ignore[no-untyped-def]
+def mean_loss(theta: Vector, row: Vector, params: Vector) -> float:
     distance2 = 0.0
     for j in range(theta.shape[0]):
         distance2 += (theta[j] - row[j]) ** 2

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count, check_positive, check_vector
@@ -20,7 +21,7 @@ from halfwidth.problems.base import Vector
 
 
 @jitable
-def next_features(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+def next_features(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> float:
     """Move the features on, write them into row[:dim], and return u'theta_r."""
     rho, epsilon, noise = params[0], params[1], params[2]
     dim = theta.shape[0]

@@ -25,6 +25,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from halfwidth.errors import InputError
@@ -36,19 +37,19 @@ _HERMITE_TERMS = 400
 
 
 @jitable
-def sigmoid(x):  # type: ignore[no-untyped-def]
-    e = np.exp(-abs(x))  # never overflows, and leaves no branch on the sign, which no processor can guess
+def sigmoid(x: float) -> float:
+    e: float = np.exp(-abs(x))  # never overflows, and leaves no branch on the sign, which no processor can guess
     return (1.0 if x >= 0.0 else e) / (1.0 + e)
 
 
 @jitable
-def sample_seed_logistic(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+def sample_seed_logistic(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
     signal = next_features(rng, theta, state, params, row)
     row[theta.shape[0]] = 1.0 if rng.random() < sigmoid(signal) else 0.0
 
 
 @jitable
-def logistic_gradient(theta, row, params, grad):  # type: ignore[no-untyped-def]
+def logistic_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
     dim = theta.shape[0]
     ridge = params[params.shape[0] - 1]
     margin = 0.0
@@ -60,15 +61,16 @@ def logistic_gradient(theta, row, params, grad):  # type: ignore[no-untyped-def]
 
 
 @jitable
-def logistic_curvature(theta, row, params):  # type: ignore[no-untyped-def]
+def logistic_curvature(theta: Vector, row: Vector, params: Vector) -> float:
     norm2 = 0.0
     for j in range(theta.shape[0]):
         norm2 += row[j] * row[j]
-    return 0.25 * norm2 + params[params.shape[0] - 1]
+    ridge: float = params[params.shape[0] - 1]
+    return 0.25 * norm2 + ridge
 
 
 @jitable
-def logistic_hessian(theta, row, params, direction):  # type: ignore[no-untyped-def]
+def logistic_hessian(theta: Vector, row: Vector, params: Vector, direction: Vector) -> tuple[float, float]:
     margin = 0.0
     for j in range(theta.shape[0]):
         direction[j] = row[j]
@@ -78,14 +80,15 @@ def logistic_hessian(theta, row, params, direction):  # type: ignore[no-untyped-
 
 
 @jitable
-def logistic_loss(theta, row, params):  # type: ignore[no-untyped-def]
+def logistic_loss(theta: Vector, row: Vector, params: Vector) -> float:
     margin = 0.0
     norm2 = 0.0
     for j in range(theta.shape[0]):
         margin += theta[j] * row[j]
         norm2 += theta[j] * theta[j]
     softplus = max(margin, 0.0) + np.log1p(np.exp(-abs(margin)))
-    return softplus - row[theta.shape[0]] * margin + 0.5 * params[params.shape[0] - 1] * norm2
+    loss: float = softplus - row[len(theta)] * margin + 0.5 * params[params.shape[0] - 1] * norm2
+    return loss
 
 
 def seed_logistic(

@@ -39,6 +39,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count
@@ -51,7 +52,7 @@ _POPULATION_SEED = 20240
 
 
 @jitable
-def catch_up(rng, agent, state, params):  # type: ignore[no-untyped-def]
+def catch_up(rng: Generator, agent: int, state: Vector, params: Vector) -> None:
     """Draw the moves of one agent since it was last looked at, newest first, and apply them to its deviation.
 
     state: the clock; when each agent was last looked at; deviations; the ring of theta_S; room for one deviation.
@@ -78,7 +79,7 @@ def catch_up(rng, agent, state, params):  # type: ignore[no-untyped-def]
 
 
 @jitable
-def sample_strategic(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+def sample_strategic(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
     dim = theta.shape[0]
     agents, moving = int(params[0]), int(params[1])
     state[0] += 1.0
@@ -87,7 +88,7 @@ def sample_strategic(rng, theta, state, params, row):  # type: ignore[no-untyped
     for j in range(moving):
         state[slot + j] = theta[int(params[5 + j])]
     catch_up(rng, turn, state, params)
-    agent = rng.integers(0, agents)
+    agent = int(rng.integers(0, agents))
     catch_up(rng, agent, state, params)
     base = 5 + moving + agent * dim
     for j in range(dim):

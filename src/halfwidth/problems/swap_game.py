@@ -11,16 +11,17 @@ with decision-dependent distributions: asymptotic normality and optimality* (JML
 from __future__ import annotations
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth
+from halfwidth.problems.base import Problem, Truth, Vector
 from halfwidth.problems.performative_mean import mean_curvature, mean_gradient, mean_hessian, mean_loss
 
 
 @jitable
-def sample_swap_game(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
+def sample_swap_game(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
     row[0] = params[0] * theta[1] + rng.standard_normal()
     row[1] = params[0] * theta[0] + rng.standard_normal()
 
