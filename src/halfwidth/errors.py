@@ -8,17 +8,51 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+__all__ = [
+    "BadRow",
+    "BrokenCheckpoint",
+    "CannotPool",
+    "DataUnavailable",
+    "Diverged",
+    "HalfwidthError",
+    "InputError",
+    "MissingExtra",
+    "NotEnoughData",
+    "NotIdentified",
+    "UnknownName",
+]
+
 
 class HalfwidthError(Exception):
-    """The base of every exception raised on purpose by halfwidth."""
+    """The base class of every exception that halfwidth raises on purpose."""
 
 
 class InputError(HalfwidthError, ValueError):
-    """An argument breaks a stated rule."""
+    """An argument that breaks a stated rule."""
 
     @classmethod
     def of(cls, argument: str, rule: str, value: object) -> InputError:
-        """The usual message: which argument, which rule, and what came instead."""
+        """Build the usual message: which argument, which rule, and which value was given.
+
+        Parameters
+        ----------
+        argument : str
+            The name of the argument.
+        rule : str
+            What it must do, as a verb phrase such as ``"be positive"``.
+        value : object
+            What was given instead.
+
+        Returns
+        -------
+        InputError
+            The exception, to be raised by the caller.
+
+        Examples
+        --------
+        >>> print(InputError.of("level", "lie strictly between 0 and 1", 95))
+        level must lie strictly between 0 and 1; got 95
+        """
         return cls(f"{argument} must {rule}; got {value!r}")
 
 
@@ -27,6 +61,22 @@ class UnknownName(InputError):
 
     @classmethod
     def among(cls, what: str, name: str, known: Iterable[str]) -> UnknownName:
+        """Build a message that lists the known names and suggests the nearest.
+
+        Parameters
+        ----------
+        what : str
+            The kind of thing that has a name, such as ``"method"``.
+        name : str
+            The name that was given.
+        known : iterable of str
+            The names there are.
+
+        Returns
+        -------
+        UnknownName
+            The exception, to be raised by the caller.
+        """
         names = sorted(known)
         near = get_close_matches(name, names, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -34,18 +84,45 @@ class UnknownName(InputError):
 
 
 class NotEnoughData(InputError):
-    """Too little was seen for what was asked; the message says how much is needed."""
+    """Too few rows for what was asked; the message says how many are needed."""
 
     @classmethod
     def rows(cls, what: str, seen: int, needed: int) -> NotEnoughData:
+        """Build the usual message for too few rows.
+
+        Parameters
+        ----------
+        what : str
+            What needs the rows.
+        seen : int
+            How many rows there were.
+        needed : int
+            How many it takes.
+
+        Returns
+        -------
+        NotEnoughData
+            The exception, to be raised by the caller.
+        """
         return cls(f"{what} needs at least {needed} rows; {seen} were seen. Feed more rows and ask again")
 
 
 class BadRow(InputError):
     """A row of a stream that cannot be used; the message names the file, the row and the column.
 
-    Rows are counted from 1 and are rows of data: a header or a blank line does not count. `row` or `column` is
-    None where the whole file, or the whole row, is at fault.
+    Parameters
+    ----------
+    message : str
+        The whole message.
+    file : str
+        The file, or a name for the source.
+    row : int or None
+        The row, counted from 1 among the rows of data: a header or a blank line does not count. None where the whole
+        file is at fault.
+    column : str or None
+        The column; None where the whole row is at fault.
+    reason : str
+        A short name of the fault, under which such rows are counted.
     """
 
     def __init__(self, message: str, file: str, row: int | None, column: str | None, reason: str) -> None:
@@ -54,7 +131,28 @@ class BadRow(InputError):
 
     @classmethod
     def at(cls, file: str, row: int | None, column: str | None, reason: str, detail: str, advice: str) -> BadRow:
-        """The usual message: where, what is wrong there, and what to do."""
+        """Build the usual message: where, what is wrong there, and what to do.
+
+        Parameters
+        ----------
+        file : str
+            The file, or a name for the source.
+        row : int or None
+            The row, counted from 1.
+        column : str or None
+            The column.
+        reason : str
+            A short name of the fault.
+        detail : str
+            What is wrong, in words.
+        advice : str
+            What the user can do.
+
+        Returns
+        -------
+        BadRow
+            The exception, to be raised by the caller.
+        """
         place = [file]
         if row is not None:
             place.append(f"row {row}")
@@ -97,23 +195,45 @@ class DataUnavailable(HalfwidthError, OSError):
 
 
 class CannotPool(InputError):
-    """Two watchers that cannot be joined, or a pooled one asked to learn."""
+    """Two watchers that cannot be pooled, or a pooled one that was asked to learn."""
 
 
 class Diverged(HalfwidthError, ArithmeticError):
-    """The iterates left the finite numbers; the message says at which row and what helps."""
+    """The iterates became non-finite; the message says at which row and what helps."""
 
 
 class MissingExtra(HalfwidthError, ImportError):
-    """An optional dependency is needed and not installed."""
+    """An optional dependency that is needed and not installed."""
 
     @classmethod
     def named(cls, package: str, extra: str) -> MissingExtra:
+        """Build the usual message: which package is missing, and which extra installs it.
+
+        Parameters
+        ----------
+        package : str
+            The package that could not be imported.
+        extra : str
+            The extra of halfwidth that brings it.
+
+        Returns
+        -------
+        MissingExtra
+            The exception, to be raised by the caller.
+        """
         return cls(f"this needs {package}; install it with: pip install 'halfwidth[{extra}]'")
 
 
 class NotIdentified(InputError):
-    """The rows do not determine the coefficients (collinear columns, separated classes); `status` names the reason."""
+    """The rows do not determine the coefficients: collinear columns, separated classes.
+
+    Parameters
+    ----------
+    message : str
+        The whole message.
+    status : str
+        The name of the reason.
+    """
 
     def __init__(self, message: str, status: str) -> None:
         super().__init__(message)

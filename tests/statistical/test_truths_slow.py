@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from halfwidth import CappedSGD, PowerStep
-from halfwidth.inference.laws import block_law
+from halfwidth.inference.brownian_law import block_law
 from halfwidth.kernels.compile import kernel, specialise
 from halfwidth.problems import problem
 from halfwidth.schedules import BlockPlan

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import twins
+from halfwidth.checks import check_level
 from halfwidth.errors import InputError, NotEnoughData
-from halfwidth.inference import laws
-from halfwidth.inference.laws import JOINT_DRAWS, BrownianLaw, NormalLaw, block_law, check_level, pooled_law
+from halfwidth.inference import brownian_law
+from halfwidth.inference.brownian_law import JOINT_DRAWS, BrownianLaw, block_law, pooled_law
+from halfwidth.inference.laws import NormalLaw
 from halfwidth.schedules import BlockPlan
 
 LEVELS = (1e-6, 0.01, 0.5, 0.9, 0.95, 0.999, 1 - 1e-6, 1 - 1e-12)
@@ -131,7 +133,7 @@ def test_one_block_is_the_cramer_von_mises_functional():
 def test_leaving_out_small_modes_does_not_move_the_quantile(n, monkeypatch):
     starts = tuple(BlockPlan.for_step(0.505).starts_up_to(n).tolist())
     usual = block_law(starts, n)
-    monkeypatch.setattr(laws, "_MODES", 10**6)
+    monkeypatch.setattr(brownian_law, "_MODES", 10**6)
     assert usual.quantile(0.95) == pytest.approx(block_law.__wrapped__(starts, n).quantile(0.95), abs=1e-6)
 
 

@@ -57,7 +57,7 @@ def fit(
     ] = None,
 ) -> None:
     """Fit a regression in one pass, with standard errors that are right for rows in time order."""
-    from halfwidth.inference.laws import check_level
+    from halfwidth.checks import check_level
     from halfwidth.models import fit as fit_source
 
     check_level(level)

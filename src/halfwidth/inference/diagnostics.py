@@ -1,4 +1,4 @@
-"""What a person can act on: how much the interval rests on, and what speaks against it."""
+"""Diagnostics of a run: what its standard errors rest on, and the warnings, each with advice."""
 
 from __future__ import annotations
 
@@ -22,11 +22,32 @@ class Facts(TypedDict, total=False):
     truncated_at: tuple[int, ...]
     capped_share: float | None
     notes: tuple[str, ...]
+    coefficient_flags: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """Facts about a run, and warnings in words; `status` is `ok` or the name of the first warning."""
+    """Facts about a run, and its warnings.
+
+    Parameters
+    ----------
+    effective_blocks : float
+        The effective degrees of freedom of the covariance estimate.
+    correlation_time : float, optional
+        Over how many rows the iterates stay correlated.
+    truncations : int, optional
+        How often truncated SGD restarted.
+    truncated_at : tuple of int, default ()
+        The rows at which it did.
+    capped_share : float, optional
+        The share of steps that were capped at the inverse of the row's curvature.
+    flags : tuple of (str, str), default ()
+        Warnings: a name and a text with advice each.
+    notes : tuple of str, default ()
+        What a method chose by itself, and why.
+    coefficient_flags : tuple of tuple of str, default ()
+        For each coefficient the names of its own warnings; empty where there are none for any.
+    """
 
     effective_blocks: float
     correlation_time: float | None = None
@@ -35,20 +56,33 @@ class Diagnostics:
     capped_share: float | None = None
     flags: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
-    """What a method chose by itself, and why."""
     coefficient_flags: tuple[tuple[str, ...], ...] = ()
-    """The names of what speaks against each coefficient by itself; empty where nothing speaks against any."""
 
     @property
     def status(self) -> str:
+        """``"ok"``, or the name of the first warning."""
         return self.flags[0][0] if self.flags else "ok"
 
     @property
     def warnings(self) -> tuple[str, ...]:
+        """The texts of the warnings."""
         return tuple(text for _, text in self.flags)
 
     def with_facts(self, *flags: tuple[str, str], **facts: Unpack[Facts]) -> Self:
-        """The same with more known about the run."""
+        """Return the same diagnostics with more known about the run.
+
+        Parameters
+        ----------
+        *flags : tuple of (str, str)
+            Warnings to add.
+        **facts : Unpack[Facts]
+            Fields to replace.
+
+        Returns
+        -------
+        Diagnostics
+            A copy, of the same class.
+        """
         return replace(self, flags=self.flags + flags, **facts)
 
 

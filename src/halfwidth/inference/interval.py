@@ -13,7 +13,47 @@ Number = float | NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Interval:
-    """estimate +- critical * std_error; floats for one direction, arrays for several."""
+    """A confidence interval: estimate +- critical * std_error.
+
+    Intervals come from `Result.interval` or from a watcher; they hold floats for one direction and arrays for several.
+    The width is right for the data that the method is valid for (`halfwidth methods`). `status` is ``"ok"`` or the
+    name of what speaks against the interval.
+
+    Parameters
+    ----------
+    estimate : float or ndarray
+        The estimate of v'theta.
+    lower : float or ndarray
+        The lower bound.
+    upper : float or ndarray
+        The upper bound.
+    std_error : float or ndarray
+        The standard error of the estimate.
+    level : float
+        The confidence level.
+    n : int
+        The number of rows that the interval rests on.
+    method : str
+        The name of the method.
+    critical : float
+        The critical value of the method's limit law at this level; 1.96 only if the covariance is taken as known.
+    degrees_of_freedom : float
+        The effective degrees of freedom of the standard error.
+    status : str, default "ok"
+        ``"ok"``, or the name of the first warning.
+    warnings : tuple of str, default ()
+        The warnings, each with advice.
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> world = hw.problem("seed-linear", dim=3, epsilon=0.5)
+    >>> interval = hw.Auto(world, seed=1).run(20_000).result().interval([1.0, 1.0, 1.0])
+    >>> interval.covers(world.theta_star.sum())
+    True
+    >>> interval.status, interval.level
+    ('ok', 0.95)
+    """
 
     estimate: Number
     lower: Number
@@ -29,19 +69,38 @@ class Interval:
 
     @property
     def width(self) -> Number:
+        """The upper bound minus the lower one."""
         return self.upper - self.lower
 
     @property
     def half_width(self) -> Number:
+        """Half the width."""
         return 0.5 * self.width
 
     def covers(self, value: ArrayLike) -> bool | NDArray[np.bool_]:
-        """Whether the interval contains the value, elementwise."""
+        """Say whether the interval contains a value, elementwise.
+
+        Parameters
+        ----------
+        value : array_like
+            A number, or one for each direction.
+
+        Returns
+        -------
+        bool or ndarray of bool
+            One answer for each direction.
+        """
         inside = (np.asarray(self.lower) <= value) & (np.asarray(value) <= self.upper)
         return bool(inside) if inside.ndim == 0 else inside
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, for JSON; infinite degrees of freedom become None."""
+        """Return plain Python values, for JSON.
+
+        Returns
+        -------
+        dict
+            The fields; infinite degrees of freedom become None.
+        """
         finite = np.isfinite(self.degrees_of_freedom)
         return {
             "estimate": np.asarray(self.estimate).tolist(),

@@ -21,16 +21,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from halfwidth.checks import check_level
 from halfwidth.errors import InputError
-from halfwidth.inference.laws import LimitLaw, check_level
+from halfwidth.inference.laws import SingleDirectionLaw
 
 _NARROWEST = math.exp(-0.5)
 """The formula for r^2 needs -2 log alpha >= 1; alpha = 0.6 is no confidence anyway."""
 
 
 @dataclass(frozen=True)
-class MixtureLaw(LimitLaw):
-    """The boundary at row t, tightest at row t*."""
+class MixtureLaw(SingleDirectionLaw):
+    """The normal-mixture boundary at row t: a critical value that holds at all rows together.
+
+    Parameters
+    ----------
+    t : int
+        The row at which the interval is asked for.
+    tightest : int
+        The row t* at which the boundary is tightest.
+    """
 
     t: int
     tightest: int
@@ -52,7 +61,7 @@ class MixtureLaw(LimitLaw):
         return math.sqrt(2.0 * (tr2 + 1.0) / tr2 * (0.5 * math.log1p(tr2) - math.log(alpha)))
 
     def two_sided_tail(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The smallest alpha whose interval excludes zero, valid at all times; 1 where even the widest alpha fails."""
+        # The smallest alpha whose interval excludes zero, valid at all rows together; 1 where no alpha does.
         return np.asarray(np.vectorize(self._smallest_alpha, otypes=[float])(np.abs(x)))
 
     def _smallest_alpha(self, x: float) -> float:
@@ -66,13 +75,3 @@ class MixtureLaw(LimitLaw):
             if low < -500.0:
                 return 0.0
         return math.exp(float(brentq(lambda a: self._boundary(math.exp(a)) - x, low, math.log(_NARROWEST))))
-
-    def joint_quantile(self, level: float, q: int) -> float:
-        if q == 1:
-            return self.quantile(level) ** 2
-        raise InputError(f"a confidence sequence speaks about one direction at a time; {q} were asked for jointly")
-
-    def joint_tail(self, x: float, q: int) -> float:
-        if q == 1:
-            return float(self.two_sided_tail(math.sqrt(max(x, 0.0))))
-        raise InputError(f"a confidence sequence speaks about one direction at a time; {q} were asked for jointly")

@@ -1,4 +1,4 @@
-"""Results whose intervals are read off a handful of estimates instead of a law.
+"""Results whose intervals are order statistics of several estimates instead of quantiles of a limit law.
 
 **Percentile.** Quantiles of bootstrap copies (B. Efron 1981).
 
@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from halfwidth.checks import check_level
 from halfwidth.errors import NotEnoughData
 from halfwidth.inference.interval import Interval
-from halfwidth.inference.laws import check_level
 from halfwidth.inference.result import Result
 
 Vector = NDArray[np.float64]
@@ -40,9 +40,9 @@ class DrawsResult(Result):
         by_law = super().interval(direction, level)
         values = self.draws if direction is None else self.draws @ np.asarray(direction, dtype=np.float64).T
         lower, upper = self._bounds(values, check_level(level))
-        if np.ndim(by_law.estimate) == 0:
-            lower, upper = float(lower), float(upper)  # type: ignore[assignment]
         critical = float(np.mean((upper - lower) / (2.0 * np.asarray(by_law.std_error))))
+        if np.ndim(by_law.estimate) == 0:
+            return replace(by_law, lower=float(lower), upper=float(upper), critical=critical)
         return replace(by_law, lower=lower, upper=upper, critical=critical)
 
 

@@ -1,4 +1,4 @@
-"""What a run ends in: the estimate, its covariance, and the law that turns them into statements.
+"""The result of a run: the estimate, its covariance, and the limit law that turns them into intervals and tests.
 
 The vocabulary is that of statsmodels: `params`, `bse`, `tvalues`, `pvalues`, `conf_int`, `cov_params`, `summary`.
 A result holds no data and no model; it can outlive both.
@@ -12,27 +12,57 @@ from typing import Any, Self, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.errors import InputError, NotEnoughData
+from halfwidth.checks import check_alpha, check_level
+from halfwidth.errors import InputError
 from halfwidth.inference.diagnostics import Diagnostics, Facts
+from halfwidth.inference.directions import check_directions, direction_variances
 from halfwidth.inference.interval import Interval
-from halfwidth.inference.laws import LimitLaw, check_alpha, check_level
+from halfwidth.inference.laws import LimitLaw
 from halfwidth.inference.summary import summary_text
 from halfwidth.inference.wald import Ellipsoid, WaldTest, ellipsoid, wald_test
 
 
-def check_variances(variances: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Refuse the negative variances that an estimator with a bias correction may give; rounding is taken for zero."""
-    if (variances < -1e-12 * scale).any():
-        raise NotEnoughData(
-            f"the variance of a direction came out negative ({variances.min():.3g}): too few blocks for the method's "
-            "bias correction. Feed more rows, or use a method without one, like FixedBatchMeans"
-        )
-    return np.maximum(variances, 0.0)
-
-
 @dataclass(frozen=True)
 class Result:
-    """An estimate with the covariance of sqrt(n) times its error: (d, d), or (d,) when only variances are known."""
+    """An estimate of theta with its covariance, and the limit law of the studentised estimate.
+
+    Learners and watchers return results; the names of attributes and methods are those of statsmodels. A result is
+    frozen and holds neither data nor a model.
+
+    Parameters
+    ----------
+    params : ndarray of shape (d,)
+        The estimate.
+    covariance : ndarray of shape (d, d) or (d,)
+        The covariance Sigma of sqrt(n) times the error of the estimate, or its diagonal.
+    n : int
+        The number of rows that the estimate rests on.
+    law : LimitLaw
+        The law that critical values and p-values come from.
+    method : str
+        The name of the method.
+    diagnostics : Diagnostics
+        Facts about the run, and its warnings.
+    names : tuple of str, optional
+        The names of the coefficients; ``theta[0]``, ``theta[1]``, ... where there are none.
+
+    Notes
+    -----
+    For a direction v the standard error is sqrt(v' Sigma v / n), and the interval is v'params +- q(level) times that,
+    with q the quantile of `law`.
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> world = hw.problem("iid-linear", dim=2)
+    >>> result = hw.Auto(world, seed=0).run(20_000).result()
+    >>> result.status, result.bse.shape
+    ('ok', (2,))
+    >>> print(result.interval([0.0, 1.0]).covers(world.theta_star[1]))
+    True
+    >>> result.wald_test([[1.0, 0.0], [0.0, 1.0]], world.theta_star).p_value > 0.05
+    True
+    """
 
     params: NDArray[np.float64]
     covariance: NDArray[np.float64]
@@ -50,62 +80,106 @@ class Result:
 
     @property
     def tvalues(self) -> NDArray[np.float64]:
+        """The coefficients over their standard errors."""
         return self.params / self.bse
 
     @property
     def pvalues(self) -> NDArray[np.float64]:
-        """Two-sided p-values of each coefficient being zero, under the result's own limit law."""
+        """Two-sided p-values of the hypotheses that a coefficient is zero, under the result's own limit law."""
         return self.law.two_sided_tail(self.tvalues)
 
     @property
     def status(self) -> str:
+        """``"ok"``, or the name of the first warning about the run."""
         return self.diagnostics.status
 
     @property
     def coefficient_status(self) -> tuple[str, ...]:
-        """`ok` or the first flag of each coefficient; what concerns the whole run is in `status`."""
+        """``"ok"`` or the first flag of each coefficient; what concerns the whole run is in `status`."""
         flags = self.diagnostics.coefficient_flags or ((),) * self.params.size
         return tuple(names[0] if names else "ok" for names in flags)
 
     def cov_params(self) -> NDArray[np.float64]:
-        """The covariance matrix of the estimate (not of sqrt(n) times it)."""
+        """Return the covariance matrix of the estimate, which is Sigma / n.
+
+        Returns
+        -------
+        ndarray of shape (d, d)
+            The covariance matrix; an `InputError` where only variances were kept (``view="diagonal"``).
+        """
         return self._full_covariance("cov_params()") / self.n
 
     def conf_int(self, alpha: float = 0.05) -> NDArray[np.float64]:
-        """Lower and upper bounds of every coefficient, as statsmodels gives them."""
+        """Return the bounds of every coefficient, as statsmodels does.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the confidence level.
+
+        Returns
+        -------
+        ndarray of shape (d, 2)
+            Lower and upper bounds.
+        """
         interval = self.interval(level=1.0 - check_alpha(alpha))
         return np.column_stack([interval.lower, interval.upper])
 
     def interval(self, direction: ArrayLike | None = None, level: float = 0.95) -> Interval:
-        """The interval for v'theta: one direction (d,), several (m, d), or every coordinate when none is given."""
+        """Return the confidence interval of v'theta, for one direction v or for several.
+
+        Parameters
+        ----------
+        direction : array_like of shape (d,) or (m, d), optional
+            The direction v, or m of them; every coordinate when none is given.
+        level : float, default 0.95
+            The confidence level of each interval by itself.
+
+        Returns
+        -------
+        Interval
+            Floats for one direction, arrays for several.
+
+        Raises
+        ------
+        InputError
+            If a direction has another length, or combines coordinates where only variances were kept.
+        NotEnoughData
+            If the variance estimate of a direction is negative, as a bias correction on few rows can make it.
+        """
         check_level(level)
         if direction is None:
             estimate: NDArray[np.float64] = self.params
             std_error = self.bse
         else:
-            v = self._check_directions(direction)
+            v = check_directions(direction, self.params.size)
             estimate = v @ self.params
             std_error = np.sqrt(self._variances(np.atleast_2d(v)) / self.n).reshape(estimate.shape)
         critical = self.law.quantile(level)
         lower, upper = estimate - critical * std_error, estimate + critical * std_error
         as_is: Any = float if np.ndim(estimate) == 0 else np.asarray
         return Interval(
-            as_is(estimate),
-            as_is(lower),
-            as_is(upper),
-            as_is(std_error),
-            float(level),
-            self.n,
-            self.method,
-            critical,
-            self.law.degrees_of_freedom,
-            self.diagnostics.status,
-            self.diagnostics.warnings,
-        )
+            as_is(estimate), as_is(lower), as_is(upper), as_is(std_error), float(level), self.n, self.method, critical,
+            self.law.degrees_of_freedom, self.diagnostics.status, self.diagnostics.warnings,
+        )  # fmt: skip
 
     def wald_test(self, R: ArrayLike, r: ArrayLike = 0.0) -> WaldTest:
-        """Test R theta = r for a (q, d) matrix R."""
-        matrix = np.atleast_2d(self._check_directions(R))
+        """Test the hypothesis R theta = r.
+
+        Parameters
+        ----------
+        R : array_like of shape (q, d) or (d,)
+            The directions that are tested jointly.
+        r : array_like, default 0.0
+            The value under the hypothesis: a number, or one for each direction.
+
+        Returns
+        -------
+        WaldTest
+            The statistic and its p-value under the joint limit law; too few degrees of freedom for so many directions
+            raise `NotEnoughData`.
+        """
+        matrix = np.atleast_2d(check_directions(R, self.params.size))
         right = np.asarray(r, dtype=np.float64)
         if right.shape not in ((), (matrix.shape[0],)) or not np.isfinite(right).all():
             raise InputError.of("r", f"be a finite number or {matrix.shape[0]} of them", r)
@@ -113,36 +187,59 @@ class Result:
         return wald_test(gap, matrix @ self._full_covariance("wald_test") @ matrix.T, self.n, self.law)
 
     def ellipsoid(self, R: ArrayLike | None = None, level: float = 0.95) -> Ellipsoid:
-        """The joint confidence set of R theta, of theta itself when no R is given."""
-        matrix = np.eye(self.params.size) if R is None else np.atleast_2d(self._check_directions(R))
+        """Return the joint confidence set of R theta.
+
+        Parameters
+        ----------
+        R : array_like of shape (q, d), optional
+            The directions; theta itself when none are given.
+        level : float, default 0.95
+            The joint confidence level.
+
+        Returns
+        -------
+        Ellipsoid
+            The confidence set.
+        """
+        matrix = np.eye(self.params.size) if R is None else np.atleast_2d(check_directions(R, self.params.size))
         covariance = matrix @ self._full_covariance("ellipsoid") @ matrix.T
         return ellipsoid(matrix @ self.params, covariance, self.n, self.law, check_level(level))
 
     def summary(self, level: float = 0.95) -> str:
-        """The table that statsmodels users know, with what the errors rest on above it."""
+        """Return the table of coefficients that statsmodels users know, as text.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            The confidence level of the intervals in the table.
+
+        Returns
+        -------
+        str
+            What the standard errors rest on, the table, then notes and warnings.
+        """
         return summary_text(self, level)
 
     def with_facts(self, *flags: tuple[str, str], **facts: Unpack[Facts]) -> Self:
-        """The same result with more diagnostics."""
+        """Return the same result with more diagnostics.
+
+        Parameters
+        ----------
+        *flags : tuple of (str, str)
+            Warnings to add: a name and a text with advice each.
+        **facts : Unpack[Facts]
+            Fields of `Diagnostics` to replace.
+
+        Returns
+        -------
+        Result
+            A copy, of the same class.
+        """
         return replace(self, diagnostics=self.diagnostics.with_facts(*flags, **facts))
 
-    def _check_directions(self, direction: ArrayLike) -> NDArray[np.float64]:
-        v = np.asarray(direction, dtype=np.float64)
-        if v.ndim not in (1, 2) or v.shape[-1] != self.params.size or not np.isfinite(v).all():
-            rule = f"be finite, of shape ({self.params.size},) or (m, {self.params.size})"
-            raise InputError.of("direction", rule, direction)
-        return v
-
-    def _variances(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        if self.covariance.ndim == 2:
-            variances = np.asarray(np.einsum("md,de,me->m", rows, self.covariance, rows))
-            return check_variances(variances, rows**2 @ np.abs(np.diag(self.covariance)))
-        if (np.count_nonzero(rows, axis=1) > 1).any():
-            raise InputError(
-                "direction must pick a single coordinate under view='diagonal', which knows variances only; "
-                "watch with view='full', or with view='projection' and this direction"
-            )
-        return np.asarray(rows**2 @ self.covariance)
+    def _variances(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """v' Sigma v for each row of `directions`; subclasses widen it where their own diagnostics ask for it."""
+        return direction_variances(self.covariance, directions)
 
     def _full_covariance(self, asked: str) -> NDArray[np.float64]:
         if self.covariance.ndim == 1:

@@ -24,8 +24,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from halfwidth.checks import check_level
 from halfwidth.errors import InputError
-from halfwidth.inference.laws import BrownianLaw, LimitLaw, check_level
+from halfwidth.inference.brownian_law import BrownianLaw
+from halfwidth.inference.laws import SingleDirectionLaw
 
 _TERMS = 200
 
@@ -65,8 +67,14 @@ def scaling_law() -> BrownianLaw:
 
 
 @dataclass(frozen=True)
-class FunctionalLaw(LimitLaw):
-    """The law for m = 1, 4 or 6, for one direction at a time."""
+class FunctionalLaw(SingleDirectionLaw):
+    """The law of Z / F_m for m = 1, 4 or 6, for one direction at a time.
+
+    Parameters
+    ----------
+    power : {1, 4, 6}
+        The power m of the norm of the Brownian bridge.
+    """
 
     power: int
     name = "functional"
@@ -87,18 +95,6 @@ class FunctionalLaw(LimitLaw):
         return self._scale * float(np.interp(-math.log1p(-level), depth, QUANTILES[self.power]))
 
     def two_sided_tail(self, x: ArrayLike) -> NDArray[np.float64]:
-        """No p-value below 1 - LEVELS[-1] is ever reported."""
+        # np.interp stops at the table's last entry: no p-value below 1 - LEVELS[-1] is ever reported.
         depth = -np.log1p(-np.array(LEVELS))
         return np.asarray(np.exp(-np.interp(np.abs(x) / self._scale, QUANTILES[self.power], depth)))
-
-    def joint_quantile(self, level: float, q: int) -> float:
-        self._check_single(q)
-        return self.quantile(level) ** 2
-
-    def joint_tail(self, x: float, q: int) -> float:
-        self._check_single(q)
-        return float(self.two_sided_tail(math.sqrt(max(x, 0.0))))
-
-    def _check_single(self, q: int) -> None:
-        if q != 1:
-            raise InputError(f"the functional of power {self.power} speaks about one direction at a time; got {q}")

@@ -11,13 +11,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from halfwidth.checks import check_level
 from halfwidth.errors import NotEnoughData
-from halfwidth.inference.laws import LimitLaw, check_level
+from halfwidth.inference.laws import LimitLaw
 
 
 @dataclass(frozen=True)
 class StudentLaw(LimitLaw):
-    """t with `nu` degrees of freedom, not necessarily a whole number."""
+    """Student's t; jointly, Hotelling's T^2.
+
+    Parameters
+    ----------
+    nu : float
+        The degrees of freedom, not necessarily a whole number.
+
+    Examples
+    --------
+    >>> round(StudentLaw(9).quantile(0.95), 3)
+    2.262
+    """
 
     nu: float
     name = "t"

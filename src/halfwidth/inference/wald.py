@@ -17,7 +17,21 @@ from halfwidth.inference.laws import LimitLaw
 
 @dataclass(frozen=True)
 class WaldTest:
-    """The test of R theta = r."""
+    """The Wald test of the hypothesis R theta = r.
+
+    Parameters
+    ----------
+    statistic : float
+        W = n (R theta_bar - r)' (R Sigma R')^-1 (R theta_bar - r).
+    p_value : float
+        The p-value under the joint limit law of the covariance estimate.
+    dimensions : int
+        The number of rows of R.
+    degrees_of_freedom : float
+        The effective degrees of freedom of the covariance estimate.
+    law : str
+        The name of the limit law.
+    """
 
     statistic: float
     p_value: float
@@ -34,7 +48,19 @@ class WaldTest:
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """All points x with (x - center)' shape^-1 (x - center) <= radius2, at the stated level."""
+    """A joint confidence set: all points x with (x - center)' shape^-1 (x - center) <= radius2.
+
+    Parameters
+    ----------
+    center : ndarray of shape (q,)
+        The estimate.
+    shape : ndarray of shape (q, q)
+        The covariance matrix of the estimate.
+    radius2 : float
+        The critical value of the joint limit law.
+    level : float
+        The joint confidence level.
+    """
 
     center: NDArray[np.float64]
     shape: NDArray[np.float64]
@@ -42,11 +68,31 @@ class Ellipsoid:
     level: float
 
     def contains(self, point: ArrayLike) -> bool:
+        """Say whether the set contains a point.
+
+        Parameters
+        ----------
+        point : array_like of shape (q,)
+            The point.
+
+        Returns
+        -------
+        bool
+            True on the boundary too.
+        """
         gap = np.asarray(point, dtype=np.float64) - self.center
         return bool(gap @ np.linalg.solve(self.shape, gap) <= self.radius2)
 
     def semi_axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Lengths of the half-axes, longest first, and their directions as columns."""
+        """Return the half-axes of the ellipsoid, longest first.
+
+        Returns
+        -------
+        lengths : ndarray of shape (q,)
+            Their lengths.
+        directions : ndarray of shape (q, q)
+            Their directions, as columns.
+        """
         values, vectors = np.linalg.eigh(self.shape)
         return np.sqrt(self.radius2 * values[::-1]), vectors[:, ::-1]
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.checks import check_alpha
 from halfwidth.families import Loss
 from halfwidth.inference import LimitLaw
-from halfwidth.inference.laws import check_alpha
 
 Vector = NDArray[np.float64]
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from halfwidth.checks import check_alpha
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.families import Loss
 from halfwidth.inference import Diagnostics, Interval, LimitLaw, Result, WaldTest
-from halfwidth.inference.laws import check_alpha
 from halfwidth.models.coefficient_table import html_table, text_table
 from halfwidth.models.prediction import Prediction
 

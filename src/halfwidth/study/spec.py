@@ -9,9 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.checks import check_count
+from halfwidth.checks import check_count, check_level
 from halfwidth.errors import InputError
-from halfwidth.inference.laws import check_level
 from halfwidth.methods import Method, Setting, methods
 from halfwidth.problems import Problem, problem
 

@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import CannotPool, NotEnoughData
+from halfwidth.inference.brownian_law import BrownianLaw, block_law, pooled_law
 from halfwidth.inference.diagnostics import Diagnostics, batch_diagnostics
-from halfwidth.inference.laws import BrownianLaw, block_law, pooled_law
 from halfwidth.kernels.compile import kernel
 from halfwidth.kernels.products import add_symmetric
 from halfwidth.schedules import BlockPlan
@@ -236,7 +236,7 @@ class OverlappingBatchMeans(Watcher):
         return self._scatter.read() - (mixed + mixed.T) + self._age_squares * np.outer(mean, mean)
 
     def law(self) -> BrownianLaw:
-        """The Brownian functional of the block plan at this n; see `halfwidth.inference.laws`."""
+        """The Brownian functional of the block plan at this n; see `halfwidth.inference.brownian_law`."""
         self._need(self._plan.start(3), "an interval")
         pieces = self._pieces or ((self._n, self._ages),)
         laws = tuple(block_law(tuple(self._plan.starts_up_to(n).tolist()), n) for n, _ in pieces)

@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import CannotPool, NotEnoughData
+from halfwidth.inference.brownian_law import BrownianLaw, pooled_law
 from halfwidth.inference.diagnostics import Diagnostics
-from halfwidth.inference.laws import BrownianLaw, pooled_law
 from halfwidth.inference.scaling_laws import scaling_law
 from halfwidth.state.containers import ListOf
 from halfwidth.state.fields import Array, Field, Real, Whole
