@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 JOBS ?= 2
+SCHEMA := $(BIN)/check-jsonschema --builtin-schema
 
-.PHONY: setup demo test lint test-slow bench clean
+.PHONY: setup demo lint test test-network test-slow wheel-test bench clean
 
 setup: .venv/ready
 
@@ -21,12 +22,21 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/method.yml
+	$(SCHEMA) vendor.citation-file-format CITATION.cff
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS)
 
+test-network: setup
+	$(BIN)/python -m pytest -n $(JOBS) -m network
+
 test-slow: setup
-	$(BIN)/python -m pytest -n $(JOBS) -m slow
+	$(BIN)/python -m pytest -n $(JOBS) -m 'slow and not network'
+
+wheel-test:
+	$(PYTHON) tools/wheel_test.py
 
 bench: setup
 	$(BIN)/python -m benchmarks.overhead

@@ -98,6 +98,7 @@ def test_parameters_are_read_as_what_the_problem_expects(problem, texts, setting
         (["study", "ar-linear", "--dim", "2", "--param", "dim=3"], "dim is given twice: as --dim and as --param"),
         (["study", "seed-linear", "--exponent", "0.4"], "1/2 < a < 1"),
         (["study", "seed-linear", "--jobs", "0"], "jobs must be -1 or at least 1"),
+        (["study", "seed-linear", "--plot", "a.jpg"], "plot must end in .png, .svg or .pdf; got 'a.jpg'"),
         (["demo", "--rows", "10"], "rows must be an integer of at least 5000"),
     ],
 )

@@ -25,11 +25,13 @@ def demo(
     """Watch an interval close in on the truth while the data answer to the model."""
     from halfwidth.checks import check_count
     from halfwidth.learners import Auto
+    from halfwidth.plots.style import check_plot
     from halfwidth.plots.trace import plot_trace
     from halfwidth.problems import problem
     from halfwidth.study.trace import trace
 
     check_count("rows", rows, at_least=5_000)
+    check_plot(out)
     world = problem("seed-linear", dim=3, epsilon=0.5)
     learner = Auto(world, seed=seed)
     typer.echo("A linear model learns from a Markov stream whose features answer to the model itself.")

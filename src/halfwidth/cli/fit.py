@@ -59,8 +59,11 @@ def fit(
     """Fit a regression in one pass, with standard errors that are right for rows in time order."""
     from halfwidth.checks import check_level
     from halfwidth.models import fit as fit_source
+    from halfwidth.plots.style import check_plot
 
     check_level(level)
+    if plot is not None:
+        check_plot(plot)
     if resume and checkpoint is not None and not checkpoint.exists():
         typer.echo(f"no checkpoint at {checkpoint} yet: starting from row 1", err=True)
     history: list[dict[str, Any]] = []

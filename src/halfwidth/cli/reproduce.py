@@ -38,6 +38,8 @@ def reproduce(
     from halfwidth.paper.arms import scale as scale_of
     from halfwidth.paper.run_arms import Runner
     from halfwidth.paper.target import Order
+    from halfwidth.plots.style import check_plot
+    from halfwidth.streams.block import need
     from halfwidth.streams.datasets.credit_agents import credit_population
     from halfwidth.streams.datasets.fetch import cache_folder
     from halfwidth.study.backends import make_backend
@@ -45,6 +47,8 @@ def reproduce(
 
     targets, size = chosen_targets(target), scale_of(scale)
     check_count("seed", seed, at_least=0)
+    check_plot(out / "figure.png")
+    need("pyarrow")
     needs_data = any(chosen.name == "credit" for chosen in targets) and not synthetic
     population = str(credit_population(path)) if needs_data else None
     kept = cache_folder() / "reproduce" / hashlib.sha256(str(out.resolve()).encode()).hexdigest()[:12]

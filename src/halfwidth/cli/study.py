@@ -38,8 +38,11 @@ def study(
     ] = None,
 ) -> None:
     """Measure coverage, width and interval score on a problem with exact truth."""
+    from halfwidth.plots.style import check_plot
     from halfwidth.study import Spec, run_study
 
+    if plot is not None:
+        check_plot(plot)
     asked: dict[str, Any] = {"dim": dim, "epsilon": epsilon}
     settings = {name: value for name, value in asked.items() if value is not None}
     params = read_params(problem, param or ())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,19 @@ _FEWEST_TICKS = 3
 _BRIGHTEST = 0.82  # of plasma: what comes after is too pale on white
 
 
+def check_plot(path: Path) -> None:
+    """Refuse a picture that could not be written, before the work that it would show is done."""
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise InputError.of("plot", "end in .png, .svg or .pdf", str(path))
+    if find_spec("matplotlib") is None:
+        raise MissingExtra.named("matplotlib", "plots")
+
+
 def new_figure(rows: int, columns: int, width: float = 5.0, height: float = 3.4, **options: Any) -> tuple[Any, Any]:
     """A figure and its axes, drawn without a display."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra.named("matplotlib", "plots") from None
+    check_plot(Path("figure.png"))
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(columns * width, rows * height), layout="constrained")
     axes = figure.subplots(rows, columns, **options)
     return figure, axes
@@ -77,7 +85,6 @@ def tidy(axes: Any, title: str, x: str, y: str) -> None:
 
 def save(figure: Any, path: Path, dpi: int = 150) -> None:
     """Write the picture in the format that the name asks for."""
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise InputError.of("plot", "end in .png, .svg or .pdf", str(path))
+    check_plot(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=dpi)
