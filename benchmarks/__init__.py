@@ -1,0 +1,1 @@
+"""What inference costs: timings, not tests."""
