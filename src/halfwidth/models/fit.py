@@ -11,7 +11,7 @@ import os
 import time as clock
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from halfwidth.families import ALIASES
 from halfwidth.models.base import StreamModel
 from halfwidth.models.registry import model_class, model_from_state
 from halfwidth.state.checkpoint import read_checkpoint, write_checkpoint
-from halfwidth.streams import Chunk, Stream, open_stream
+from halfwidth.streams import Chunk, ReaderArguments, Stream, open_stream
 
 Every = int | Literal["doubling"]
 Report = Callable[[StreamModel], None]
@@ -56,7 +56,7 @@ def fit(
     every: Every | None = None,
     report: Report | None = None,
     progress: Callable[[int], None] | None = None,
-    format: str | None = None,
+    **reader: Unpack[ReaderArguments],
 ) -> StreamModel:
     """Fit a regression to a file, a folder, a table or an iterator of chunks; returns the model.
 
@@ -80,8 +80,8 @@ def fit(
         raise InputError.of("checkpoint", "be one that fit wrote", state.get("kind"))
     stream = open_stream(
         source, target=target, features=features, formula=formula, weight=weight, offset=offset, group=group,
-        time=time, labels=_LABELS.get(name), bad_rows=bad_rows, unknown_level=unknown_level, format=format,
-        state=None if state is None else state["stream"],
+        time=time, labels=_LABELS.get(name), bad_rows=bad_rows, unknown_level=unknown_level,
+        state=None if state is None else state["stream"], **reader,
     )  # fmt: skip
     if passes == 2 and not stream.rereadable:
         raise InputError.of("passes", "be 1 for a source that can be read only once", passes)

@@ -3,10 +3,12 @@
 from halfwidth.streams.block import Chunk
 from halfwidth.streams.datasets.fetch import dataset
 from halfwidth.streams.datasets.frames import beijing_frame, flights_frame, regression_file
+from halfwidth.streams.sources.reader_options import ReaderArguments
 from halfwidth.streams.stream import Stream, open_stream
 
 __all__ = [
     "Chunk",
+    "ReaderArguments",
     "Stream",
     "beijing_frame",
     "dataset",

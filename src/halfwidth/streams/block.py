@@ -1,4 +1,4 @@
-"""What passes through the room: blocks of Arrow rows on the way in, chunks of NumPy rows on the way out."""
+"""What passes through the layer: blocks of Arrow rows on the way in, chunks of NumPy rows on the way out."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from halfwidth.errors import MissingExtra
 Array = NDArray[np.float64]
 
 
-def need(module: str) -> Any:
+def need(module: str, extra: str = "streams") -> Any:
     """Import an optional module; a missing one names the extra that brings it."""
     try:
         return sys.modules.get(module) or import_module(module)
     except ImportError as error:
-        raise MissingExtra.named(module.partition(".")[0], "streams") from error
+        raise MissingExtra.named(module.partition(".")[0], extra) from error
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ before it come out first, and only then the error.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -18,9 +18,16 @@ from halfwidth.streams.design.bad_rows import ORDER, missing_column
 from halfwidth.streams.design.explain import explain
 from halfwidth.streams.design.plan import Plan, Rows
 from halfwidth.streams.options import Options, as_tuple
+from halfwidth.streams.sources.reader_options import (
+    Dialect,
+    ReaderArguments,
+    ReaderOptions,
+    reader_state,
+    resumed_reader,
+)
 from halfwidth.streams.sources.source import Source, as_source, drop_total
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 _BUFFER_ROWS = 10_000
 _CHUNK_ROWS = 8192
 _CHUNK_CELLS = 1 << 21
@@ -42,8 +49,8 @@ def open_stream(
     unknown_level: str | None = None,
     chunk_rows: int | None = None,
     buffer_rows: int | None = None,
-    format: str | None = None,
     state: dict[str, Any] | None = None,
+    **reader: Unpack[ReaderArguments],
 ) -> Stream:
     """Open a source of rows and fix its design on the first `buffer_rows` rows (10,000).
 
@@ -61,7 +68,8 @@ def open_stream(
         if state.get("kind") != "stream" or state.get("version") != STATE_VERSION:
             raise InputError.of("state", f"be a stream's, version {STATE_VERSION}", state.get("kind"))
         options = options.resumed(state["plan"]["options"])
-    return Stream(as_source(source, format, options.target), options, state)
+    how, dialect = resumed_reader(ReaderOptions.of(reader), None if state is None else state["reader"])
+    return Stream(as_source(source, how, options.target, dialect), options, state, how)
 
 
 class Stream:
@@ -82,8 +90,14 @@ class Stream:
     | `classes`       | the two labels, class 0 first, once both are known                        |
     """
 
-    def __init__(self, source: Source, options: Options, state: dict[str, Any] | None = None) -> None:
-        self._source, self.options = source, options
+    def __init__(
+        self,
+        source: Source,
+        options: Options,
+        state: dict[str, Any] | None = None,
+        reader: ReaderOptions | None = None,
+    ) -> None:
+        self._source, self.options, self._reader = source, options, reader or ReaderOptions()
         self.files, self.rereadable = source.files, source.rereadable
         self.position = 0
         self.skipped: dict[str, int] = {}
@@ -129,6 +143,12 @@ class Stream:
         return Plan.learn(self.options, buffer, self._source.default_target)
 
     @property
+    def dialect(self) -> Dialect | None:
+        """How the text of the source is written; None for sources that are no text."""
+        settings = getattr(self._source, "settings", None)
+        return None if settings is None else settings.dialect
+
+    @property
     def classes(self) -> tuple[Any, Any] | None:
         return self._plan.target.classes
 
@@ -138,6 +158,7 @@ class Stream:
             "kind": "stream",
             "version": STATE_VERSION,
             "plan": self._plan.to_state(),
+            "reader": reader_state(self._reader, self.dialect),
             "position": self.position,
             "skipped": dict(self.skipped),
             "skipped_for": dict(self.skipped_for),
@@ -187,6 +208,7 @@ class Stream:
             yield parts, failure
 
     def _blocks(self) -> Iterator[Block]:
+        self._source.narrow(self.columns)
         if self._pending is not None:
             return drop_total(self._pending, self.position)
         return self._source.blocks(self.columns if self.rereadable else None, self.position)

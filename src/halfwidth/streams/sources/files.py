@@ -1,7 +1,7 @@
 """Which files a path stands for, in which order, and how each is read.
 
 A path is a file, a folder (all data files below it) or a glob. Several files are read in *natural* order: runs of
-digits compare as numbers, so `part-2` comes before `part-10`.
+digits compare as numbers, so `part-2` comes before `part-10`. Folders named `key=value` (hive partitions) give columns.
 """
 
 from __future__ import annotations
@@ -9,15 +9,19 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import unquote
 
 from halfwidth.errors import InputError, UnknownName
+from halfwidth.streams.sources.byte_stream import Stamp
 
 FORMATS = ("csv", "ndjson", "arrow", "parquet")
 _SUFFIXES = {
     ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
     ".ndjson": "ndjson",
     ".jsonl": "ndjson",
     ".json": "ndjson",
@@ -29,15 +33,32 @@ _SUFFIXES = {
     ".pq": "parquet",
 }
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file to read: its name as shown to the user, its format, and its compression if any."""
+    """A file to read.
+
+    Attributes
+    ----------
+    name : str
+        Its path, as shown to the user.
+    format : str
+        One of `FORMATS`.
+    compression : str or None
+        "gzip", "zstd" or "bz2".
+    stamp : Stamp or None
+        What the file was when it was found; None for a pipe or a device.
+    keys : Mapping
+        Partition keys from the names of its folders, and their values.
+    """
 
     name: str
     format: str
     compression: str | None = None
+    stamp: Stamp | None = None
+    keys: Mapping[str, str | None] = field(default_factory=dict)
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
@@ -47,10 +68,11 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
     ['part-2.csv', 'part-10.csv']
     """
     pieces = re.split(r"(\d+)", name)
-    return [(0, int(piece), piece) if piece.isdigit() else (1, 0, piece) for piece in pieces if piece]
+    return [(0, int(piece), piece) if piece.isdecimal() else (1, 0, piece) for piece in pieces if piece]
 
 
 def check_format(format: str | None) -> str | None:
+    """The format, if it is a known one."""
     if format is not None and format not in FORMATS:
         raise UnknownName.among("format", format, FORMATS)
     return format
@@ -77,7 +99,7 @@ def find_files(source: str | os.PathLike[str], format: str | None = None) -> lis
             for file in files
             if not file.startswith((".", "_")) and describe(file, None)
         ]
-        rule = f"hold at least one data file ({', '.join(sorted(_SUFFIXES))}, also with .gz or .zst for text)"
+        rule = f"hold at least one data file ({', '.join(sorted(_SUFFIXES))}, text also in .gz, .zst or .bz2)"
     elif os.path.exists(name) or not glob.has_magic(name):
         found = [name]
         rule = "exist"
@@ -93,12 +115,27 @@ def describe_all(names: Sequence[str], format: str | None) -> list[DataFile]:
     """Descriptions of the named files in the given order; one that does not exist or tell its format raises."""
     described = []
     for name in names:
-        if not os.path.exists(name):
-            raise InputError.of("source", "exist", name)
+        try:
+            status = os.stat(name)
+        except (OSError, ValueError) as error:
+            raise InputError.of("source", f"exist and be readable ({error})", name) from None
         file = describe(name, format)
         if file is None:
-            raise InputError.of(
-                "source", f"end in {', '.join(sorted(_SUFFIXES))} (text also in .gz, .zst), or come with format=", name
-            )
-        described.append(file)
+            rule = f"end in {', '.join(sorted(_SUFFIXES))} (text also in .gz, .zst, .bz2), or come with format="
+            raise InputError.of("source", rule, name)
+        described.append(DataFile(name, file.format, file.compression, Stamp.of(status), partition_keys(name)))
     return described
+
+
+def partition_keys(name: str) -> dict[str, str | None]:
+    """The keys in the names of a file's folders.
+
+    >>> partition_keys("sales/year=2024/shop=a%20b/part-0.parquet")
+    {'year': '2024', 'shop': 'a b'}
+    """
+    keys: dict[str, str | None] = {}
+    for folder in Path(name).parts[:-1]:
+        key, equals, value = folder.partition("=")
+        if key and equals and value:
+            keys[unquote(key)] = None if value == _NO_VALUE else unquote(value)
+    return keys

@@ -1,45 +1,89 @@
-"""One file, or stdin, to blocks of Arrow rows: only the wanted columns, memory flat in the size of the file."""
+"""One file, or standard input, to blocks of Arrow rows; whatever fails ends in a `BadRow` with file and row."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Iterator
 from typing import Any
 
-from halfwidth.errors import BadRow
+from halfwidth.errors import HalfwidthError, InputError
 from halfwidth.streams.block import Block, need
 from halfwidth.streams.design.bad_rows import BROKEN_FILE, fault
+from halfwidth.streams.sources.binary_readers import (
+    ARROW_FILE,
+    PARQUET,
+    read_arrow,
+    read_ipc_stream,
+    read_parquet,
+    read_spooled,
+)
+from halfwidth.streams.sources.byte_stream import ByteStream, ChangedFile, CheckedFile
+from halfwidth.streams.sources.csv_reader import CsvReader
 from halfwidth.streams.sources.files import DataFile
-from halfwidth.streams.sources.text_readers import check_columns, read_csv, read_ndjson
+from halfwidth.streams.sources.json_reader import read_json
+from halfwidth.streams.sources.reader_options import Dialect, ReaderOptions
+from halfwidth.streams.sources.selection import Selection
 
-_PARQUET_ROWS = 8192
-_BUFFER_BYTES = 1 << 20
 STDIN = "<stdin>"
+_GO_ON = "; what was there before was read: run again, or resume from the checkpoint"
 
 
-def read_blocks(file: DataFile, columns: Sequence[str] | None, skip: int = 0) -> Iterator[Block]:
+class TextSettings:
+    """How the text of a source is written: the options, and the dialect that its first file showed."""
+
+    def __init__(self, options: ReaderOptions, dialect: Dialect | None = None) -> None:
+        self.options, self.dialect = options, dialect
+
+
+def read_blocks(file: DataFile, selection: Selection, settings: TextSettings, skip: int = 0) -> Iterator[Block]:
     """The blocks of a file after its first `skip` rows; what cannot be read raises `BadRow` with the place."""
+    inner = Selection(None if selection.names is None else [n for n in selection.names if n not in file.keys])
     if file.format == "parquet":
-        blocks = _read_parquet(file.name, columns, skip)
+        blocks = read_parquet(file, inner, skip)
     elif file.format == "arrow":
-        blocks = _read_arrow(file.name, columns)
+        blocks = read_arrow(file, inner)
     else:
-        blocks = _read_text(file, columns)
-    yield from drop(_guarded(blocks, file.name, skip), skip)
+        blocks = _read_text(file, inner, settings)
+    for block in drop(_guarded(blocks, file.name, skip), skip):
+        yield _with_keys(block, file, selection) if file.keys else block
 
 
-def read_stdin(format: str, columns: Sequence[str] | None) -> Iterator[Block]:
+def _with_keys(block: Block, file: DataFile, selection: Selection) -> Block:
+    """The block with the partition keys of its file as columns; a column of the file itself goes first."""
+    pa = need("pyarrow")
+    batch = block.batch
+    for name, value in file.keys.items():
+        if name not in batch.schema.names and (selection.names is None or name in selection.names):
+            batch = batch.append_column(name, pa.repeat(pa.scalar(value, pa.string()), batch.num_rows))
+    return Block(batch, block.file, block.before, block.broken, block.sparse)
+
+
+def read_stdin(selection: Selection, settings: TextSettings) -> Iterator[Block]:
     """The blocks of standard input."""
-    stream = sys.stdin.buffer
-    if format == "csv":
-        blocks = read_csv(stream, STDIN, columns)
-    elif format == "ndjson":
-        blocks = read_ndjson(stream, STDIN, columns)
-    else:
-        blocks = _batches(_open_ipc_stream(stream, columns, STDIN), STDIN)
-    yield from _guarded(blocks, STDIN, 0)
+    if sys.stdin is None or sys.stdin.closed:
+        raise InputError("source '-' needs standard input, which is closed; pipe rows into the command")
+    yield from read_pipe(sys.stdin.buffer, STDIN, selection, settings)
+
+
+def read_pipe(raw: Any, name: str, selection: Selection, settings: TextSettings) -> Iterator[Block]:
+    """The blocks of bytes that can be read only once, compressed or not; the first bytes tell the format."""
+    stream = ByteStream(raw, "sniff")
+    yield from _guarded(_piped_blocks(stream, name, selection, settings), name, 0)
+
+
+def _piped_blocks(stream: ByteStream, name: str, selection: Selection, settings: TextSettings) -> Iterator[Block]:
+    front = stream.read(8)
+    stream.push_back(front)
+    format = settings.options.format
+    if front.startswith((PARQUET, ARROW_FILE)) and format in (None, "parquet", "arrow"):
+        return read_spooled(stream, name, selection)
+    if format == "parquet":
+        raise ValueError("it does not begin like a Parquet file")
+    if format == "arrow" or (format is None and front.startswith(b"\xff\xff\xff\xff")):
+        return read_ipc_stream(stream, name, selection)
+    if format == "ndjson" or (format is None and front.lstrip()[:1] in (b"{", b"[")):
+        return read_json(stream, name, selection)
+    return _csv_blocks(stream, name, selection, settings)
 
 
 def count_rows(file: DataFile) -> int | None:
@@ -60,69 +104,37 @@ def drop(blocks: Iterator[Block], skip: int) -> Iterator[Block]:
 
 
 def _guarded(blocks: Iterator[Block], file: str, row: int) -> Iterator[Block]:
-    """The same blocks; a failure of the file becomes a `BadRow` that says how far the file was read."""
-    failures = (OSError, UnicodeDecodeError, EOFError, need("pyarrow").ArrowException)
+    """The same blocks; a failure becomes a `BadRow` that says how far the file was read.
+
+    Every exception counts, because decoders of damaged bytes raise nearly any of them; the cause stays attached.
+    """
     try:
         for block in blocks:
             row = block.before + block.rows
             yield block
-    except BadRow:
+    except HalfwidthError:
         raise
-    except failures as error:
-        said = " ".join(str(error).split())
-        detail = f"the file cannot be read from this row on ({said})"
+    except Exception as error:
+        said = " ".join(str(error).split())[:300] or type(error).__name__
+        ending = _GO_ON if isinstance(error, ChangedFile) else ""
+        detail = f"the file cannot be read from this row on ({said}){ending}"
         raise fault(file, row + 1, None, BROKEN_FILE, detail) from error
 
 
-def _read_text(file: DataFile, columns: Sequence[str] | None) -> Iterator[Block]:
-    with need("pyarrow").input_stream(file.name, compression=file.compression) as stream:
-        yield from (read_csv if file.format == "csv" else read_ndjson)(stream, file.name, columns)
+def _read_text(file: DataFile, selection: Selection, settings: TextSettings) -> Iterator[Block]:
+    checked = CheckedFile(file.name, file.stamp)
+    try:
+        stream = ByteStream(checked, file.compression)
+        if file.format == "ndjson":
+            yield from read_json(stream, file.name, selection)
+        else:
+            yield from _csv_blocks(stream, file.name, selection, settings)
+    finally:
+        checked.close()
 
 
-def _read_parquet(name: str, columns: Sequence[str] | None, skip: int) -> Iterator[Block]:
-    parquet = need("pyarrow.parquet")
-    # Neither whole column chunks nor later row groups are held: pages come through a small buffer.
-    with parquet.ParquetFile(name, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
-        wanted = check_columns(name, file.schema_arrow.names, columns)
-        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-        starts = [0, *accumulate(sizes)]
-        groups = [i for i in range(len(sizes)) if starts[i + 1] > skip]
-        before = starts[groups[0]] if groups else 0
-        for batch in file.iter_batches(_PARQUET_ROWS, row_groups=groups, columns=wanted) if groups else ():
-            yield Block(batch, name, before)
-            before += batch.num_rows
-
-
-def _read_arrow(name: str, columns: Sequence[str] | None) -> Iterator[Block]:
-    pa = need("pyarrow")
-    with open(name, "rb") as raw:
-        is_file = raw.read(6) == b"ARROW1"
-    if not is_file:
-        with open(name, "rb", buffering=_BUFFER_BYTES) as stream:
-            yield from _batches(_open_ipc_stream(stream, columns, name), name)
-        return
-    if os.path.getsize(name) == 0:
-        return
-    with pa.memory_map(name) as mapped:
-        reader = pa.ipc.open_file(mapped)
-        reader = pa.ipc.open_file(mapped, options=_fields(reader.schema.names, columns, name))
-        yield from _batches((reader.get_batch(i) for i in range(reader.num_record_batches)), name)
-
-
-def _fields(known: list[str], columns: Sequence[str] | None, name: str) -> Any:
-    """Options that make an IPC file reader decode only the wanted columns."""
-    wanted = check_columns(name, known, columns)
-    return need("pyarrow").ipc.IpcReadOptions(included_fields=[known.index(column) for column in wanted])
-
-
-def _open_ipc_stream(stream: Any, columns: Sequence[str] | None, name: str) -> Iterator[Any]:
-    reader = need("pyarrow").ipc.open_stream(stream)
-    wanted = check_columns(name, reader.schema.names, columns)
-    return (batch.select(wanted) for batch in reader)
-
-
-def _batches(batches: Iterator[Any], name: str) -> Iterator[Block]:
-    before = 0
-    for batch in batches:
-        yield Block(batch, name, before)
-        before += batch.num_rows
+def _csv_blocks(stream: ByteStream, name: str, selection: Selection, settings: TextSettings) -> Iterator[Block]:
+    reader = CsvReader(stream, name, selection, settings.options, settings.dialect)
+    for block in reader.blocks():
+        settings.dialect = settings.dialect or reader.dialect
+        yield block

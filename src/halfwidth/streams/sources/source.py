@@ -8,13 +8,16 @@ from typing import Any, Protocol
 
 from halfwidth.errors import InputError
 from halfwidth.streams.block import Block, need
-from halfwidth.streams.sources.files import DataFile, check_format, describe_all, find_files
-from halfwidth.streams.sources.readers import STDIN, count_rows, read_blocks, read_stdin
-from halfwidth.streams.sources.tables import TABLE, is_pair, is_table, table_blocks
+from halfwidth.streams.sources.databases import DatabaseSource, is_address
+from halfwidth.streams.sources.files import DataFile, describe_all, find_files
+from halfwidth.streams.sources.reader_options import Dialect, ReaderOptions
+from halfwidth.streams.sources.readers import STDIN, TextSettings, count_rows, read_blocks, read_pipe, read_stdin
+from halfwidth.streams.sources.selection import Selection
+from halfwidth.streams.sources.tables import TABLE, chunk_blocks, is_pair, is_row, is_table, row_blocks, table_blocks
 
 _KINDS = (
-    "be a path, a list of paths, '-', a pandas, polars or Arrow table, a DuckDB relation, an (X, y) pair, "
-    "or an iterator of such tables or pairs"
+    "be a path, a list of paths, '-', a database address, a pandas, polars or Arrow table, a LazyFrame, a pyarrow "
+    "dataset, a DuckDB relation, an (X, y) pair, or an iterator of such tables or pairs, or of rows as dictionaries"
 )
 
 
@@ -30,17 +33,33 @@ class Source(Protocol):
     @property
     def default_target(self) -> str | None: ...
 
+    def narrow(self, columns: Sequence[str]) -> None:
+        """Read only these columns from here on, where that saves work."""
+
     def blocks(self, columns: Sequence[str] | None, skip: int = 0) -> Iterator[Block]: ...
 
 
 class FileSource:
-    """Files, one after the other."""
+    """Files, one after the other.
+
+    Parameters
+    ----------
+    files
+        What to read, in order.
+    options
+        How text is written.
+    dialect
+        What an earlier run found, where one is resumed.
+    """
 
     rereadable = True
     default_target = None
 
-    def __init__(self, files: Sequence[DataFile]) -> None:
-        self._files = list(files)
+    def __init__(self, files: Sequence[DataFile], options: ReaderOptions, dialect: Dialect | None = None) -> None:
+        self._files, self.settings = list(files), TextSettings(options, dialect)
+
+    def narrow(self, columns: Sequence[str]) -> None:
+        """Each call of `blocks` says which columns it wants."""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -53,7 +72,7 @@ class FileSource:
                 skip -= rows
                 continue
             end = 0
-            for block in read_blocks(file, columns, 0 if rows is None else skip):
+            for block in read_blocks(file, Selection(columns), self.settings, 0 if rows is None else skip):
                 end = block.before + block.rows
                 if end > skip:
                     yield block.cut(max(0, skip - block.before), block.rows)
@@ -61,13 +80,25 @@ class FileSource:
 
 
 class OnceSource:
-    """A source that can be read once: standard input, a generator of chunks, a stream of record batches."""
+    """A source that can be read once: standard input, a pipe, a generator of chunks, a stream of record batches."""
 
     rereadable = False
 
-    def __init__(self, name: str, blocks: Iterator[Block], default_target: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        blocks: Iterator[Block],
+        default_target: str | None = None,
+        selection: Selection | None = None,
+        settings: TextSettings | None = None,
+    ) -> None:
         self.files, self.default_target = (name,), default_target
         self._blocks: Iterator[Block] | None = blocks
+        self._selection, self.settings = selection or Selection(), settings
+
+    def narrow(self, columns: Sequence[str]) -> None:
+        """Let the reader skip other columns from its next block on."""
+        self._selection.names = list(columns)
 
     def blocks(self, columns: Sequence[str] | None, skip: int = 0) -> Iterator[Block]:
         if self._blocks is None:
@@ -89,6 +120,9 @@ class TableSource:
         self.default_target = "y" if any(map(is_pair, tables)) else None
         self.files = tuple(names)
 
+    def narrow(self, columns: Sequence[str]) -> None:
+        """Each call of `blocks` says which columns it wants."""
+
     def blocks(self, columns: Sequence[str] | None, skip: int = 0) -> Iterator[Block]:
         pieces = (
             table_blocks(table, name, columns, self._target)
@@ -105,27 +139,51 @@ def drop_total(blocks: Iterable[Block], skip: int) -> Iterator[Block]:
         skip = max(0, skip - block.rows)
 
 
-def _chunk_blocks(chunks: Iterable[Any], target: str | None) -> Iterator[Block]:
-    for number, chunk in enumerate(chunks, 1):
-        yield from table_blocks(chunk, f"chunk {number}", None, target)
+def as_source(source: Any, options: ReaderOptions, target: str | None = None, dialect: Dialect | None = None) -> Source:
+    """The source behind a path, an address, a table, a relation or an iterator.
 
-
-def as_source(source: Any, format: str | None = None, target: str | None = None) -> Source:
-    """The source behind a path, a table, a relation or an iterator of chunks."""
-    check_format(format)
+    Parameters
+    ----------
+    source
+        What the user gave.
+    options
+        How it is read.
+    target
+        The name of y in an (X, y) pair.
+    dialect
+        How an earlier run found text to be written, where one is resumed.
+    """
+    selection, settings = Selection(), TextSettings(options, dialect)
     if isinstance(source, str) and source == "-":
-        if format == "parquet":
-            raise InputError.of("format", "be csv, ndjson or arrow for standard input", format)
-        return OnceSource(STDIN, read_stdin(format or "csv", None))
+        return OnceSource(STDIN, read_stdin(selection, settings), None, selection, settings)
+    if is_address(source):
+        return DatabaseSource(source, options.query)
+    if options.query is not None:
+        raise InputError.of("query", "come with a database address, like sqlite:///rows.db", options.query)
     if isinstance(source, (str, os.PathLike)):
-        return FileSource(find_files(source, format))
+        return _from_files(find_files(source, options.format), selection, settings)
     if isinstance(source, (list, tuple)) and source and all(isinstance(s, (str, os.PathLike)) for s in source):
-        return FileSource(describe_all([os.fspath(s) for s in source], format))
+        return _from_files(describe_all([os.fspath(s) for s in source], options.format), selection, settings)
     if is_pair(source):
         return TableSource([source], target, [TABLE])
     if isinstance(source, Mapping):
-        return TableSource([need("pyarrow").table(dict(source))], target, [TABLE])
+        return TableSource([source], target, [TABLE])
     return _from_object(source, target)
+
+
+def _from_files(files: list[DataFile], selection: Selection, settings: TextSettings) -> Source:
+    """Regular files may be read again; a pipe, like that of a process substitution, only once."""
+    pipes = [file for file in files if file.stamp is None]
+    if not pipes:
+        return FileSource(files, settings.options, settings.dialect)
+    if len(files) > 1:
+        raise InputError.of("source", "be regular files, or one pipe", pipes[0].name)
+    return OnceSource(pipes[0].name, _pipe_blocks(pipes[0].name, selection, settings), None, selection, settings)
+
+
+def _pipe_blocks(name: str, selection: Selection, settings: TextSettings) -> Iterator[Block]:
+    with open(name, "rb") as raw:
+        yield from read_pipe(raw, name, selection, settings)
 
 
 def _from_object(source: Any, target: str | None) -> Source:
@@ -141,7 +199,27 @@ def _from_object(source: Any, target: str | None) -> Source:
             return OnceSource(TABLE, table_blocks(source, TABLE, None, target))
         return TableSource([source], target, [TABLE])
     if isinstance(source, Sequence) and not isinstance(source, (str, bytes)):
+        if source and is_row(source[0]):
+            return RowsSource(source)
         return TableSource(source, target, [f"chunk {i}" for i in range(1, len(source) + 1)])
     if isinstance(source, Iterator) or (isinstance(source, Iterable) and not hasattr(source, "shape")):
-        return OnceSource("<chunks>", _chunk_blocks(source, target), "y")
+        return OnceSource("<chunks>", chunk_blocks(source, target), "y")
     raise InputError.of("source", _KINDS, type(source).__name__)
+
+
+class RowsSource:
+    """A list of rows, each a dictionary."""
+
+    rereadable = True
+    default_target = None
+    files = ("<rows>",)
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self._rows = rows
+
+    def narrow(self, columns: Sequence[str]) -> None:
+        """Rows are whole; nothing to do."""
+
+    def blocks(self, columns: Sequence[str] | None, skip: int = 0) -> Iterator[Block]:
+        """The blocks after the first `skip` rows."""
+        return drop_total(row_blocks(self._rows, "<rows>"), skip)

@@ -1,27 +1,36 @@
-"""Tables in memory to blocks of Arrow rows: pandas, polars, Arrow, DuckDB, any Arrow stream, and (X, y) pairs."""
+"""Tables in memory to blocks of Arrow rows: pandas, polars, Arrow, DuckDB, any Arrow stream, (X, y) pairs, and rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
 from halfwidth.errors import InputError
 from halfwidth.streams.block import Block, need
-from halfwidth.streams.sources.text_readers import cell_text, check_columns
+from halfwidth.streams.sources.json_reader import cell_text, text_batch
+from halfwidth.streams.sources.selection import check_columns
 
 TABLE = "<table>"
 _SLICE_ROWS = 1 << 16
+_DICT_ROWS = 1 << 12
 
 
 def is_pandas(value: Any) -> bool:
+    """Whether a value is a pandas DataFrame."""
     return type(value).__module__.split(".")[0] == "pandas" and hasattr(value, "iloc") and hasattr(value, "columns")
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether a value is a query that yields batches each time it runs: a polars LazyFrame or a pyarrow dataset."""
+    return hasattr(value, "collect_batches") or (hasattr(value, "to_batches") and hasattr(value, "scanner"))
 
 
 def is_table(value: Any) -> bool:
     """Whether a value is a table by itself: a pandas frame, or anything with the Arrow stream interface."""
-    return is_pandas(value) or (hasattr(value, "__arrow_c_stream__") and not is_series(value))
+    return is_pandas(value) or is_lazy(value) or (hasattr(value, "__arrow_c_stream__") and not is_series(value))
 
 
 def is_series(value: Any) -> bool:
@@ -30,8 +39,21 @@ def is_series(value: Any) -> bool:
 
 
 def is_pair(value: Any) -> bool:
-    """Whether a value is an (X, y) pair; a tuple of two tables is two chunks."""
-    return isinstance(value, tuple) and len(value) == 2 and not is_table(value[1])
+    """Whether a value is an (X, y) pair; a tuple of two tables or rows is two chunks."""
+    return isinstance(value, tuple) and len(value) == 2 and not is_table(value[1]) and not is_row(value[1])
+
+
+def is_row(value: Any) -> bool:
+    """Whether a value is one row, a dictionary of cells; a dictionary of columns is a table."""
+    return isinstance(value, Mapping) and bool(value) and not any(_is_column(cell) for cell in value.values())
+
+
+def _is_column(cell: Any) -> bool:
+    return (
+        is_series(cell)
+        or (isinstance(cell, (Sequence, np.ndarray)) and not isinstance(cell, (str, bytes)))
+        or (hasattr(cell, "__array__") and np.ndim(cell) > 0)
+    )
 
 
 def table_blocks(table: Any, name: str, columns: Sequence[str] | None, target: str | None = None) -> Iterator[Block]:
@@ -39,21 +61,39 @@ def table_blocks(table: Any, name: str, columns: Sequence[str] | None, target: s
     if is_pair(table):
         table = _pair(table[0], table[1], name, target)
     if isinstance(table, Mapping):
-        table = need("pyarrow").table(dict(table))
+        table = need("pyarrow").table({str(key): _column(value) for key, value in table.items()})
     if is_pandas(table):
         return _pandas_blocks(table, name, columns)
+    if is_lazy(table):
+        return _lazy_blocks(table, name, columns)
     if is_table(table):
         return _arrow_blocks(table, name, columns)
-    raise InputError.of(name, "be a table with named columns or an (X, y) pair", type(table).__name__)
+    raise InputError.of(name, "be a table with named columns, a row or an (X, y) pair", type(table).__name__)
 
 
-def _arrow_blocks(table: Any, name: str, columns: Sequence[str] | None) -> Iterator[Block]:
+def _arrow_blocks(table: Any, name: str, columns: Sequence[str] | None, before: int = 0) -> Iterator[Block]:
     pa = need("pyarrow")
-    before = 0
     with pa.RecordBatchReader.from_stream(table) as reader:
         wanted = check_columns(name, reader.schema.names, columns)
         for batch in reader:
             yield Block(batch.select(wanted), name, before)
+            before += batch.num_rows
+
+
+def _lazy_blocks(query: Any, name: str, columns: Sequence[str] | None) -> Iterator[Block]:
+    """Batches of a query in its own order, only the wanted columns computed."""
+    before = 0
+    if hasattr(query, "collect_batches"):
+        wanted = check_columns(name, query.collect_schema().names(), columns)
+        for frame in query.select(wanted).collect_batches(chunk_size=_SLICE_ROWS, maintain_order=True):
+            for block in _arrow_blocks(frame, name, None, before):
+                before = block.before + block.rows
+                yield block
+        return
+    wanted = check_columns(name, query.schema.names, columns)
+    for batch in query.to_batches(columns=wanted, batch_size=_SLICE_ROWS, batch_readahead=1, fragment_readahead=1):
+        if batch.num_rows:
+            yield Block(batch, name, before)
             before += batch.num_rows
 
 
@@ -65,6 +105,37 @@ def _pandas_blocks(frame: Any, name: str, columns: Sequence[str] | None) -> Iter
         part = frame.iloc[start : start + _SLICE_ROWS]
         cells = [_column(part.iloc[:, known.index(column)]) for column in wanted]
         yield Block(pa.RecordBatch.from_arrays(cells, names=wanted), name, start)
+
+
+def row_blocks(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Block]:
+    """The blocks of an iterable of row dictionaries; a key that a row lacks is null."""
+    pa = need("pyarrow")
+    rows, before = iter(rows), 0
+    while part := list(islice(rows, _DICT_ROWS)):
+        for row in part:
+            if not isinstance(row, Mapping):
+                raise InputError.of(f"row {before + 1} of {name}", "be a dictionary like those before it", row)
+        named = [{str(key): value for key, value in row.items()} for row in part]
+        keys = list(dict.fromkeys(key for row in named for key in row))
+        try:
+            batch = pa.RecordBatch.from_arrays([pa.array([row.get(key) for row in named]) for key in keys], names=keys)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            batch = text_batch(named)
+        yield Block(batch, name, before, sparse=True)
+        before += batch.num_rows
+
+
+def chunk_blocks(chunks: Iterable[Any], target: str | None) -> Iterator[Block]:
+    """The blocks of an iterable of tables, of pairs, or of rows."""
+    chunks = iter(chunks)
+    for first in chunks:
+        if is_row(first):
+            yield from row_blocks(chain([first], chunks), "<rows>")
+            return
+        chunks = chain([first], chunks)
+        break
+    for number, chunk in enumerate(chunks, 1):
+        yield from table_blocks(chunk, f"chunk {number}", None, target)
 
 
 def _column(values: Any) -> Any:

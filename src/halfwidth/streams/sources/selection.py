@@ -1,0 +1,27 @@
+"""Which columns a reader reads: all of them at first, the needed ones once the design is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from halfwidth.streams.design.bad_rows import BROKEN_FILE, fault, missing_column
+
+
+class Selection:
+    """The columns to read, None for all; a source that is read once narrows it on the way."""
+
+    def __init__(self, names: Sequence[str] | None = None) -> None:
+        self.names = None if names is None else list(names)
+
+
+def check_columns(file: str, known: Sequence[str], columns: Sequence[str] | None) -> list[str]:
+    """The columns to read from a file that has the known ones; one that is absent or there twice raises."""
+    if columns is None:
+        return list(dict.fromkeys(known))
+    places = set(known)
+    for name in columns:
+        if name not in places:
+            raise missing_column(file, name, list(known))
+        if len(places) < len(known) and list(known).count(name) > 1:
+            raise fault(file, None, name, BROKEN_FILE, "two columns have this name")
+    return list(columns)
