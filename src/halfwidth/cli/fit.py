@@ -12,6 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from halfwidth.cli.output import FOLDERS, write_json
+from halfwidth.cli.reader_options import (
+    SOURCE_HELP,
+    DecimalOption,
+    EncodingOption,
+    FormatOption,
+    QueryOption,
+    QuoteOption,
+    SeparatorOption,
+    ThousandsOption,
+)
 
 if TYPE_CHECKING:
     from halfwidth.models import StreamModel
@@ -20,7 +30,7 @@ _UNDETERMINED = 1
 
 
 def fit(
-    source: Annotated[str, typer.Argument(help="CSV, Parquet, Arrow or NDJSON: a file, folder or glob; - for stdin.")],
+    source: Annotated[str, typer.Argument(help=SOURCE_HELP)],
     target: Annotated[str | None, typer.Option(help="The column to explain.")] = None,
     feature: Annotated[list[str] | None, typer.Option(help="A column to explain it by; repeat.")] = None,
     formula: Annotated[str | None, typer.Option(help='Like "y ~ a + C(b) + log(c)".')] = None,
@@ -48,7 +58,13 @@ def fit(
     unknown_level: Annotated[str, typer.Option(help="error, or other: count it to the reference level.")] = "error",
     passes: Annotated[int, typer.Option(help="2 reads the source twice and ends at the offline fit.")] = 1,
     every: Annotated[int | None, typer.Option(help="Print the intervals after every so many rows.")] = None,
-    format: Annotated[str | None, typer.Option(help="csv, ndjson or arrow; taken from the name otherwise.")] = None,
+    format: FormatOption = None,
+    separator: SeparatorOption = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    encoding: EncodingOption = None,
+    quote: QuoteOption = None,
+    query: QueryOption = None,
     json: Annotated[
         Path | None, typer.Option(help=f"Write the result as JSON; - for stdout. {FOLDERS}", metavar="FILE|-")
     ] = None,
@@ -80,6 +96,7 @@ def fit(
             weight=weight, offset=offset, checkpoint=checkpoint, resume=resume, bad_rows=bad_rows,
             unknown_level=unknown_level, passes=passes, every="doubling" if every is None else every,
             report=report if every is not None or plot is not None else None, progress=progress, format=format,
+            separator=separator, decimal=decimal, thousands=thousands, encoding=encoding, quote=quote, query=query,
         )  # fmt: skip
     final = model.report(level)
     if json is not None:

@@ -178,6 +178,8 @@ class _Run:
         facts: dict[str, Any] = {}
         if len(self.stream.files) > 1:
             facts["files"] = f"{len(self.stream.files)} in natural order, {self.stream.files[0]} first"
+        if self.stream.dialect is not None and self.stream.dialect.found:
+            facts["csv"] = self.stream.dialect.describe()
         if self.stream.left_out:
             facts["columns_left_out"] = f"{', '.join(self.stream.left_out)} (not numeric)"
         if self.stream.skipped:

@@ -88,5 +88,7 @@ class DatabaseSource:
 
     def _duckdb(self) -> Iterator[Any]:
         with need("duckdb", "databases").connect(self._file, read_only=True) as connection:
-            reader = connection.execute(self._query).fetch_record_batch(_BATCH_ROWS)
-            yield from reader
+            rows = connection.sql(self._query)
+            if rows is None:
+                raise ValueError("it gives no rows")
+            yield from rows.fetch_record_batch(_BATCH_ROWS)

@@ -15,7 +15,7 @@ from halfwidth.streams.block import need
 from halfwidth.streams.sources.reader_options import SEPARATORS, Dialect, ReaderOptions
 
 _COMMA = re.compile(r"^\s*[-+]?\d*,\d+\s*$")
-_AMBIGUOUS = re.compile(r"^\s*[-+]?\d{1,3}(,\d{3})+\s*$")
+_AMBIGUOUS = re.compile(r"^\s*[-+]?[1-9]\d{0,2}(,\d{3})+\s*$")
 _POINT = re.compile(r"^\s*[-+]?\d*\.\d+\s*$")
 _GROUPED = re.compile(r"^\s*[-+]?\d{1,3}(\.\d{3})+,\d+\s*$")
 _SNIFFED_ROWS = 1000
