@@ -13,7 +13,7 @@ from halfwidth.inference.batch_result import batch_variance
 from halfwidth.learners import CappedSGD, OneStep
 from halfwidth.learners.sgd.one_step import FEWEST_BATCHES, long_enough
 from halfwidth.problems import problem
-from halfwidth.problems.seed_logistic import logistic_gradient
+from halfwidth.problems.row_losses import logistic_gradient
 
 DIM = 3
 STEP = PowerStep(0.5, 0.6)

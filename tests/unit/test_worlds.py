@@ -8,7 +8,8 @@ from halfwidth.errors import InputError
 from halfwidth.learners import LEARNERS
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.problems import problem
-from halfwidth.problems.strategic import Population, catch_up, sample_strategic, strategic_world, synthetic_population
+from halfwidth.problems.strategic import catch_up, sample_strategic, strategic_problem
+from halfwidth.problems.strategic_population import Population, synthetic_population
 from halfwidth.schedules import PowerStep
 
 WORLDS = ["ar-logistic", "ar-poisson", "swap-game", "strategic-logistic"]
@@ -153,7 +154,7 @@ def test_the_answers_move_the_classifier_and_the_static_hessian_is_clearly_wrong
     assert (world.theta_star[2:] > 2.0 * still.theta_star[2:]).all()
     population = Population(*synthetic_population(5, 1_000), (2, 3, 4), 0.4, 0.5, 0.1, 0.01)
     _, jacobian, gradients = population.mean_field(world.theta_star, 0.4)
-    u = population.answered(world.theta_star, 0.4)
+    u = population.responded(world.theta_star, 0.4)
     s = expit(u @ world.theta_star)
     static = np.linalg.inv((u.T * (s * (1 - s))) @ u / len(u) + 0.01 * np.eye(5))
     believed = static @ (gradients.T @ gradients / len(u)) @ static
@@ -162,7 +163,7 @@ def test_the_answers_move_the_classifier_and_the_static_hessian_is_clearly_wrong
 
 
 def world_of(share, agents=300, **settings):
-    return strategic_world(*synthetic_population(2, agents), (1,), reach=2.0, speed=0.3, share=share, **settings)
+    return strategic_problem(*synthetic_population(2, agents), (1,), reach=2.0, speed=0.3, share=share, **settings)
 
 
 def deviations_after(world, path, seed=0):
@@ -204,7 +205,7 @@ def test_moves_drawn_late_have_the_law_of_moves_drawn_at_once():
 
 def test_a_row_is_an_agent_with_its_columns_moved_and_its_label():
     features, labels = synthetic_population(2, 50)
-    world = strategic_world(features, labels, (1,), reach=2.0, speed=1.0, share=1.0)
+    world = strategic_problem(features, labels, (1,), reach=2.0, speed=1.0, share=1.0)
     rng, state, row = np.random.default_rng(0), np.array(world.state_0), np.empty(3)
     for _ in range(20):
         sample_strategic(rng, np.array([5.0, 0.25]), state, world.params, row)
@@ -228,12 +229,12 @@ def test_a_row_is_an_agent_with_its_columns_moved_and_its_label():
 def test_bad_populations_are_named(change, message):
     good = {"features": [[0.0, 1.0], [1.0, 0.0]], "labels": [0.0, 1.0], "columns": (1,), "reach": 0.1}
     with pytest.raises(InputError, match=message):
-        strategic_world(**(good | change))
+        strategic_problem(**(good | change))
 
 
 def test_a_population_without_a_stable_point_is_refused_when_its_truth_is_asked_for():
     with pytest.raises(InputError, match="lambda"):
-        _ = strategic_world(np.zeros((4, 2)), np.ones(4), (0, 1), reach=1.0).truth
+        _ = strategic_problem(np.zeros((4, 2)), np.ones(4), (0, 1), reach=1.0).truth
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A loss, a source of rows (independent, Markov, state-dependent), and the truth where it is known."""
+"""Problems: a loss, a source of rows (independent, Markov, state-dependent), and the truth where it is known."""
 
 from __future__ import annotations
 
@@ -46,17 +46,54 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
 
 
 def problem_settings(name: str) -> dict[str, Any]:
-    """The settings of a built-in problem, with their defaults."""
+    """Return the settings of a built-in problem.
+
+    Parameters
+    ----------
+    name : str
+        The name of the problem.
+
+    Returns
+    -------
+    dict
+        The defaults by name.
+    """
     if name not in PROBLEMS:
         raise UnknownName.among("problem", name, PROBLEMS)
     return {key: p.default for key, p in inspect.signature(PROBLEMS[name]).parameters.items()}
 
 
 def problem(name: str, /, **settings: Any) -> Problem:
-    """The built-in problem of that name.
+    """Build one of the built-in problems, with its exact truth.
 
-    >>> problem("performative-mean", dim=2, epsilon=0.5).theta_star.tolist()
-    [2.0, 2.0]
+    Parameters
+    ----------
+    name : str
+        The name of the problem; ``halfwidth problems`` lists them all with their settings.
+    **settings : Any
+        The settings of this problem. Those that several share: `dim`, the number of coefficients; `epsilon`, how
+        strongly the data respond to the deployed parameter (0: not at all); `rho`, how fast; `phi` and `psi`, the
+        autocorrelation of features and noise; `noise`, its standard deviation; `theta_r`, the parameter that generates
+        the data; `theta_0`, where learners start.
+
+    Returns
+    -------
+    Problem
+        The problem; its `theta_star` and `sigma` are the truth that a study scores intervals against.
+
+    Raises
+    ------
+    UnknownName
+        If there is no problem of that name.
+    InputError
+        If it has no such setting, or a setting breaks its rule.
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> problem = hw.problem("performative-mean", dim=2, epsilon=0.5)
+    >>> problem.theta_star.tolist(), problem.sigma.tolist()
+    ([2.0, 2.0], [[4.0, 0.0], [0.0, 4.0]])
     """
     known = problem_settings(name)
     for key in settings:

@@ -41,14 +41,8 @@ from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem, Truth, Vector
 from halfwidth.problems.quadrature import hermite_polynomials, lag_sums, normal_grid
+from halfwidth.problems.row_losses import LOGISTIC, POISSON, sigmoid
 from halfwidth.problems.seed_features import target_parameter
-from halfwidth.problems.seed_logistic import (
-    logistic_curvature,
-    logistic_gradient,
-    logistic_hessian,
-    logistic_loss,
-    sigmoid,
-)
 
 _LARGEST_CORRELATION = 0.95  # up to here 400 terms of every series, and 1,000 lags, leave less than 1e-8
 _TERMS = 400
@@ -71,6 +65,7 @@ def next_autoregressive(rng: Generator, theta: Vector, state: Vector, params: Ve
 
 @jitable
 def sample_ar_logistic(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
+    """Move features and latent noise by one step; y = 1{Phi(e) > s(-z)}."""
     dim = theta.shape[0]
     signal = next_autoregressive(rng, theta, state, params, row)
     row[dim] = 1.0 if 0.5 * math.erfc(-state[dim] / math.sqrt(2.0)) > sigmoid(-signal) else 0.0
@@ -78,51 +73,11 @@ def sample_ar_logistic(rng: Generator, theta: Vector, state: Vector, params: Vec
 
 @jitable
 def sample_ar_poisson(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
+    """Move features and latent noise by one step; y ~ Poisson(exp(z) nu)."""
     dim = theta.shape[0]
     spread = params[2]
     signal = next_autoregressive(rng, theta, state, params, row)
     row[dim] = rng.poisson(np.exp(signal + spread * state[dim] - 0.5 * spread * spread))
-
-
-@jitable
-def poisson_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
-    dim = theta.shape[0]
-    margin = 0.0
-    for j in range(dim):
-        margin += theta[j] * row[j]
-    residual = np.exp(margin) - row[dim]
-    for j in range(dim):
-        grad[j] = residual * row[j]
-
-
-@jitable
-def poisson_curvature(theta: Vector, row: Vector, params: Vector) -> float:
-    """The largest curvature between theta and the row's own minimum, where the mean is y."""
-    dim = theta.shape[0]
-    margin, norm2 = 0.0, 0.0
-    for j in range(dim):
-        margin += theta[j] * row[j]
-        norm2 += row[j] * row[j]
-    mean: float = max(np.exp(margin), row[dim])
-    return mean * norm2
-
-
-@jitable
-def poisson_hessian(theta: Vector, row: Vector, params: Vector, direction: Vector) -> tuple[float, float]:
-    margin = 0.0
-    for j in range(theta.shape[0]):
-        direction[j] = row[j]
-        margin += theta[j] * row[j]
-    return np.exp(margin), 0.0
-
-
-@jitable
-def poisson_loss(theta: Vector, row: Vector, params: Vector) -> float:
-    margin = 0.0
-    for j in range(theta.shape[0]):
-        margin += theta[j] * row[j]
-    loss: float = np.exp(margin) - row[len(theta)] * margin
-    return loss
 
 
 def _check_correlations(phi: float, psi: float) -> None:
@@ -144,11 +99,8 @@ def ar_logistic(
     _check_correlations(phi, psi)
     return Problem(
         dim,
-        logistic_gradient,
-        sample_ar_logistic,
-        logistic_curvature,
-        logistic_hessian,
-        logistic_loss,
+        **LOGISTIC._asdict(),
+        sample=sample_ar_logistic,
         row_size=dim + 1,
         params=np.concatenate([[phi, psi, 0.0], target, [0.0]]),
         theta_0=theta_0,
@@ -176,11 +128,8 @@ def ar_poisson(
     check_positive("spread", spread)
     return Problem(
         dim,
-        poisson_gradient,
-        sample_ar_poisson,
-        poisson_curvature,
-        poisson_hessian,
-        poisson_loss,
+        **POISSON._asdict(),
+        sample=sample_ar_poisson,
         row_size=dim + 1,
         params=np.concatenate([[phi, psi, spread], target]),
         theta_0=theta_0,

@@ -26,7 +26,16 @@ from halfwidth.checks import check_count, check_vector
 from halfwidth.errors import InputError
 
 Vector = NDArray[np.float64]
-Function = Callable[..., Any]
+Sampler = Callable[[np.random.Generator, Vector, Vector, Vector, Vector], None]
+"""sample(rng, theta, state, params, row)"""
+Gradient = Callable[[Vector, Vector, Vector, Vector], None]
+"""gradient(theta, row, params, grad)"""
+Curvature = Callable[[Vector, Vector, Vector], float]
+"""curvature(theta, row, params)"""
+Hessian = Callable[[Vector, Vector, Vector, Vector], tuple[float, float]]
+"""hessian(theta, row, params, direction)"""
+Loss = Callable[[Vector, Vector, Vector], float]
+"""loss(theta, row, params)"""
 
 
 def _frozen(values: ArrayLike) -> Vector:
@@ -37,7 +46,15 @@ def _frozen(values: ArrayLike) -> Vector:
 
 @dataclass(frozen=True)
 class Truth:
-    """The point theta* that the learner tends to and the limit covariance Sigma of sqrt(n) (theta_bar - theta*)."""
+    """The exact truth of a problem.
+
+    Parameters
+    ----------
+    theta_star : array_like of shape (d,)
+        The point theta* that learners converge to.
+    sigma : array_like of shape (d, d)
+        The limit covariance Sigma of sqrt(n) (theta_bar - theta*).
+    """
 
     theta_star: Vector
     sigma: Vector
@@ -49,18 +66,71 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What a learner learns from. Built-in ones come from `halfwidth.problem(name, ...)`.
+    """A source of rows and the gradient of a loss: what a learner learns from.
 
-    `row_size` is the length of a row and `state_0` where the chain starts; `params` is a vector handed to
-    every function; `settings` is what a person calls the parameters; `truth` is computed when first asked for.
+    Built-in problems come from `halfwidth.problem`. The functions write vectors into their last argument and return
+    numbers; ``numba.njit`` functions run at full speed, plain Python functions work too, about a hundred times slower.
+
+    Parameters
+    ----------
+    dim : int
+        The number of coefficients d.
+    gradient : callable
+        ``gradient(theta, row, params, grad)`` writes the stochastic gradient at theta into `grad`.
+    sample : callable, optional
+        ``sample(rng, theta, state, params, row)`` draws the next row while theta is deployed. It may read theta, which
+        makes the data state-dependent, and keep its own memory in `state`. Without it, give rows to `consume`.
+    curvature : callable, optional
+        ``curvature(theta, row, params)`` returns an upper bound of the row's curvature, for capped steps.
+    hessian : callable, optional
+        ``hessian(theta, row, params, direction)`` writes u into `direction` and returns (w, c): the row's Hessian is
+        w u u' + c I.
+    loss : callable, optional
+        ``loss(theta, row, params)`` returns the loss, for learners without gradients.
+    row_size : int, default 0
+        The length of a row; must be given.
+    params : array_like, default ()
+        A vector that is handed to every function.
+    theta_0 : array_like of shape (d,), optional
+        Where learners start; zero otherwise.
+    state_0 : array_like, default ()
+        The initial memory of the sampler.
+    name : str, default "custom"
+        The name of the problem.
+    settings : mapping, optional
+        What tables show as the parameters of the problem.
+    solve : callable, optional
+        ``solve()`` returns the `Truth`; it is called when the truth is first asked for.
+
+    Notes
+    -----
+    With theta fixed, let the rows have the stationary law pi_theta and g be the gradient. Learners converge to the
+    root theta* of F(theta) = E_{pi_theta} g(theta, x). The average of the iterates satisfies
+
+        sqrt(n) (theta_bar - theta*) -> N(0, Sigma),   Sigma = A^-1 S A^-T,
+
+    with A the derivative of F, which includes the response of pi_theta to theta, and S the long-run covariance of the
+    gradients at theta*.
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> def sample(rng, theta, state, params, row):
+    ...     row[0] = params[0] + 0.5 * theta[0] + rng.standard_normal()
+    >>> def gradient(theta, row, params, grad):
+    ...     grad[0] = theta[0] - row[0]
+    >>> prices = hw.Problem(1, gradient, sample, row_size=1, params=[3.0])
+    >>> learner = hw.SGD(prices, watchers=[hw.FixedBatchMeans(1)], seed=0).run(5_000)
+    >>> learner.result().interval().covers([6.0])
+    array([ True])
     """
 
     dim: int
-    gradient: Function
-    sample: Function | None = None
-    curvature: Function | None = None
-    hessian: Function | None = None
-    loss: Function | None = None
+    gradient: Gradient
+    sample: Sampler | None = None
+    curvature: Curvature | None = None
+    hessian: Hessian | None = None
+    loss: Loss | None = None
     row_size: int = 0
     params: ArrayLike = ()
     theta_0: ArrayLike | None = None
@@ -84,12 +154,14 @@ class Problem:
 
     @cached_property
     def truth(self) -> Truth:
+        """The exact truth, computed when first asked for."""
         if self.solve is None:
             raise InputError(f"the truth of problem {self.name!r} is not known; give Problem(..., solve=...)")
         return self.solve()
 
     @property
     def theta_star(self) -> Vector:
+        """The point theta* that learners converge to."""
         return self.truth.theta_star
 
     @property

@@ -26,16 +26,8 @@ from numpy.typing import ArrayLike
 
 from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.autoregressive import poisson_curvature, poisson_gradient, poisson_hessian, poisson_loss
-from halfwidth.problems.base import Function, Problem, Truth, Vector
-from halfwidth.problems.linear_streams import linear_curvature, linear_gradient, linear_hessian, linear_loss
-from halfwidth.problems.seed_logistic import (
-    logistic_curvature,
-    logistic_gradient,
-    logistic_hessian,
-    logistic_loss,
-    sigmoid,
-)
+from halfwidth.problems.base import Problem, Sampler, Truth, Vector
+from halfwidth.problems.row_losses import LINEAR, LOGISTIC, POISSON, RowLoss, sigmoid
 
 _HEAD = 2
 _STAND_IN_ROWS, _STAND_IN_SEED = 20_000, 7
@@ -62,26 +54,30 @@ def next_table_row(rng: np.random.Generator, theta: Vector, state: Vector, param
 
 @jitable
 def sample_table_linear(rng: np.random.Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
+    """y = eta + e."""
     row[theta.shape[0]] = next_table_row(rng, theta, state, params, row) + state[1]
 
 
 @jitable
 def sample_table_logistic(rng: np.random.Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
+    """y = 1{Phi(e) > s(-eta)}."""
     eta = next_table_row(rng, theta, state, params, row)
     row[theta.shape[0]] = 1.0 if 0.5 * math.erfc(-state[1] / math.sqrt(2.0)) > sigmoid(-eta) else 0.0
 
 
 @jitable
 def sample_table_poisson(rng: np.random.Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
+    """y ~ Poisson(exp(eta) nu)."""
     eta = next_table_row(rng, theta, state, params, row)
     row[theta.shape[0]] = rng.poisson(np.exp(min(eta + 0.5 * state[1] - 0.125, 30.0)))
 
 
-_FUNCTIONS: dict[str, tuple[Function, Function, Function, Function, Function, float]] = {
-    "linear": (linear_gradient, sample_table_linear, linear_curvature, linear_hessian, linear_loss, 1.0),
-    "logistic": (logistic_gradient, sample_table_logistic, logistic_curvature, logistic_hessian, logistic_loss, 0.0),
-    "poisson": (poisson_gradient, sample_table_poisson, poisson_curvature, poisson_hessian, poisson_loss, 0.0),
+_FUNCTIONS: dict[str, tuple[RowLoss, Sampler, float]] = {
+    "linear": (LINEAR, sample_table_linear, 1.0),
+    "logistic": (LOGISTIC, sample_table_logistic, 0.0),
+    "poisson": (POISSON, sample_table_poisson, 0.0),
 }
+"""The loss, the sampler, and the last parameter that the loss reads: its scale or ridge."""
 
 
 def table_linear(
@@ -113,14 +109,11 @@ def _table_problem(loss: str, table: str | None, psi: float, epsilon: float, the
     features = read_table(table)
     dim = features.shape[1]
     target = table_target(features, loss)
-    gradient, sample, curvature, hessian, value, last = _FUNCTIONS[loss]
+    functions, sample, last = _FUNCTIONS[loss]
     return Problem(
         dim,
-        gradient,
-        sample,
-        curvature,
-        hessian,
-        value,
+        **functions._asdict(),
+        sample=sample,
         row_size=dim + 1,
         params=np.concatenate([[psi, epsilon], target, features.ravel(), [last]]),
         theta_0=theta_0,

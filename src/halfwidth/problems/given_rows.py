@@ -14,13 +14,14 @@ from halfwidth.families.quantile import Quantile
 from halfwidth.kernels.arrays import Function
 from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem, Vector
-from halfwidth.problems.seed_logistic import sigmoid
+from halfwidth.problems.row_losses import sigmoid
 
 EXTRA_COLUMNS = 3
 
 
 @jitable
 def predictor(theta: Vector, row: Vector) -> float:
+    """eta = offset + z'theta."""
     dim = len(theta)
     eta: float = row[dim + 2]
     for j in range(dim):
@@ -30,6 +31,7 @@ def predictor(theta: Vector, row: Vector) -> float:
 
 @jitable
 def row_gradient(slope: float, theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
+    """weight * slope * z + ridge * theta."""
     dim = len(theta)
     pull = slope * row[dim + 1]
     for j in range(dim):
@@ -38,6 +40,7 @@ def row_gradient(slope: float, theta: Vector, row: Vector, params: Vector, grad:
 
 @jitable
 def row_curvature(bend: float, theta: Vector, row: Vector, params: Vector) -> float:
+    """bend * weight * |z|^2 + the largest ridge."""
     dim = len(theta)
     norm2, ridge = 0.0, 0.0
     for j in range(dim):
@@ -49,34 +52,40 @@ def row_curvature(bend: float, theta: Vector, row: Vector, params: Vector) -> fl
 
 @jitable
 def linear_rows_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
+    """The slope is eta - y."""
     row_gradient(predictor(theta, row) - row[len(theta)], theta, row, params, grad)
 
 
 @jitable
 def linear_rows_curvature(theta: Vector, row: Vector, params: Vector) -> float:
+    """The slope changes by at most 1 per unit of eta."""
     bound: float = row_curvature(1.0, theta, row, params)
     return bound
 
 
 @jitable
 def logistic_rows_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
+    """The slope is s(eta) - y."""
     row_gradient(sigmoid(predictor(theta, row)) - row[len(theta)], theta, row, params, grad)
 
 
 @jitable
 def logistic_rows_curvature(theta: Vector, row: Vector, params: Vector) -> float:
+    """The slope changes by at most 1/4 per unit of eta."""
     bound: float = row_curvature(0.25, theta, row, params)
     return bound
 
 
 @jitable
 def poisson_rows_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
+    """The slope is exp(eta) - y, with eta capped at 50."""
     rate = np.exp(min(predictor(theta, row), 50.0))
     row_gradient(rate - row[len(theta)], theta, row, params, grad)
 
 
 @jitable
 def poisson_rows_curvature(theta: Vector, row: Vector, params: Vector) -> float:
+    """The largest change of the slope on the way to the row's own minimum, where the mean is y."""
     rate = np.exp(min(predictor(theta, row), 50.0))
     bound: float = row_curvature(max(rate, row[len(theta)]), theta, row, params)
     return bound
@@ -84,18 +93,21 @@ def poisson_rows_curvature(theta: Vector, row: Vector, params: Vector) -> float:
 
 @jitable
 def quantile_rows_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
+    """The slope is 1{y < eta} - tau."""
     below = 1.0 if row[len(theta)] < predictor(theta, row) else 0.0
     row_gradient(below - params[len(theta)], theta, row, params, grad)
 
 
 @jitable
 def quantile_rows_curvature(theta: Vector, row: Vector, params: Vector) -> float:
+    """The slope is a step function: there is no curvature to cap at."""
     bound: float = row_curvature(0.0, theta, row, params)
     return bound
 
 
 @jitable
 def huber_rows_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
+    """The slope is eta - y, clipped at the threshold."""
     threshold = params[len(theta)]
     slope = min(max(predictor(theta, row) - row[len(theta)], -threshold), threshold)
     row_gradient(slope, theta, row, params, grad)

@@ -20,48 +20,13 @@ from halfwidth.checks import check_positive
 from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem, Truth, Vector
+from halfwidth.problems.row_losses import LINEAR
 from halfwidth.problems.seed_features import SeedFeatures, next_features, target_parameter
 
 
 @jitable
-def linear_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
-    dim = theta.shape[0]
-    residual = -row[dim]
-    for j in range(dim):
-        residual += theta[j] * row[j]
-    residual *= params[params.shape[0] - 1]
-    for j in range(dim):
-        grad[j] = residual * row[j]
-
-
-@jitable
-def linear_curvature(theta: Vector, row: Vector, params: Vector) -> float:
-    norm2 = 0.0
-    for j in range(theta.shape[0]):
-        norm2 += row[j] * row[j]
-    scale: float = params[params.shape[0] - 1]
-    return norm2 * scale
-
-
-@jitable
-def linear_hessian(theta: Vector, row: Vector, params: Vector, direction: Vector) -> tuple[float, float]:
-    for j in range(theta.shape[0]):
-        direction[j] = row[j]
-    return params[params.shape[0] - 1], 0.0
-
-
-@jitable
-def linear_loss(theta: Vector, row: Vector, params: Vector) -> float:
-    dim = theta.shape[0]
-    residual = -row[dim]
-    for j in range(dim):
-        residual += theta[j] * row[j]
-    loss: float = 0.5 * params[params.shape[0] - 1] * residual * residual
-    return loss
-
-
-@jitable
 def sample_iid_linear(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
+    """Draw u ~ N(0, I) and y = u'theta_r + noise."""
     dim = theta.shape[0]
     y = params[0] * rng.standard_normal()
     for j in range(dim):
@@ -72,6 +37,7 @@ def sample_iid_linear(rng: Generator, theta: Vector, state: Vector, params: Vect
 
 @jitable
 def sample_ar_linear(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
+    """Move features and error, kept in `state`, by one step; write (u, y)."""
     dim = theta.shape[0]
     phi, psi = params[0], params[1]
     fresh = np.sqrt(1.0 - phi * phi)
@@ -86,6 +52,7 @@ def sample_ar_linear(rng: Generator, theta: Vector, state: Vector, params: Vecto
 
 @jitable
 def sample_seed_linear(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
+    """Move the features, which respond to theta, by one step; write (u, y)."""
     signal = next_features(rng, theta, state, params, row)
     row[theta.shape[0]] = signal + params[2] * rng.standard_normal()
 
@@ -103,11 +70,8 @@ def iid_linear(
     check_positive("noise", noise)
     return Problem(
         dim,
-        linear_gradient,
-        sample_iid_linear,
-        linear_curvature,
-        linear_hessian,
-        linear_loss,
+        **LINEAR._asdict(),
+        sample=sample_iid_linear,
         row_size=dim + 1,
         params=np.concatenate([[noise], target, [check_positive("scale", scale)]]),
         theta_0=theta_0,
@@ -133,11 +97,8 @@ def ar_linear(
             raise InputError.of(name, "lie strictly between -1 and 1", value)
     return Problem(
         dim,
-        linear_gradient,
-        sample_ar_linear,
-        linear_curvature,
-        linear_hessian,
-        linear_loss,
+        **LINEAR._asdict(),
+        sample=sample_ar_linear,
         row_size=dim + 1,
         params=np.concatenate([[phi, psi], target, [check_positive("scale", scale)]]),
         theta_0=theta_0,
@@ -158,16 +119,13 @@ def seed_linear(
     theta_r: ArrayLike | None = None,
     theta_0: ArrayLike | None = None,
 ) -> Problem:
-    """The seed paper's linear stream: features answer to the deployed parameter (epsilon = 0: they do not)."""
+    """The seed paper's linear stream: features respond to the deployed parameter (epsilon = 0: they do not)."""
     features = SeedFeatures(dim, epsilon, rho, noise, target_parameter(theta_r, dim))
     target = features.theta_r
     return Problem(
         dim,
-        linear_gradient,
-        sample_seed_linear,
-        linear_curvature,
-        linear_hessian,
-        linear_loss,
+        **LINEAR._asdict(),
+        sample=sample_seed_linear,
         row_size=dim + 1,
         params=np.append(features.packed(), check_positive("scale", scale)),
         theta_0=theta_0,

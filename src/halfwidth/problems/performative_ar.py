@@ -20,7 +20,7 @@ from halfwidth.checks import check_count
 from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem, Truth, Vector
-from halfwidth.problems.performative_mean import mean_curvature, mean_gradient, mean_hessian, mean_loss
+from halfwidth.problems.row_losses import MEAN
 
 
 @jitable
@@ -54,11 +54,8 @@ def performative_ar(
     gain = 1.0 / (1.0 - epsilon)
     return Problem(
         dim,
-        mean_gradient,
-        sample_performative_ar,
-        mean_curvature,
-        mean_hessian,
-        mean_loss,
+        **MEAN._asdict(),
+        sample=sample_performative_ar,
         row_size=dim,
         params=np.array([1.0 / memory, epsilon, psi]),
         theta_0=theta_0,

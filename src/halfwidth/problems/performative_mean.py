@@ -17,40 +17,17 @@ from halfwidth.checks import check_count, check_positive
 from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem, Truth, Vector
+from halfwidth.problems.row_losses import MEAN
 
 
 @jitable
 def sample_performative_mean(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
+    """Move the population towards 1 + epsilon theta; the row is the population."""
     rho, epsilon, noise = params[0], params[1], params[2]
     for j in range(theta.shape[0]):
-        answer = 1.0 + epsilon * theta[j] + noise * rng.standard_normal()
-        state[j] = (1.0 - rho) * state[j] + rho * answer
+        response = 1.0 + epsilon * theta[j] + noise * rng.standard_normal()
+        state[j] = (1.0 - rho) * state[j] + rho * response
         row[j] = state[j]
-
-
-@jitable
-def mean_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
-    for j in range(theta.shape[0]):
-        grad[j] = theta[j] - row[j]
-
-
-@jitable
-def mean_curvature(theta: Vector, row: Vector, params: Vector) -> float:
-    return 1.0
-
-
-@jitable
-def mean_hessian(theta: Vector, row: Vector, params: Vector, direction: Vector) -> tuple[float, float]:
-    direction[:] = 0.0
-    return 0.0, 1.0
-
-
-@jitable
-def mean_loss(theta: Vector, row: Vector, params: Vector) -> float:
-    distance2 = 0.0
-    for j in range(theta.shape[0]):
-        distance2 += (theta[j] - row[j]) ** 2
-    return 0.5 * distance2
 
 
 def performative_mean(
@@ -71,11 +48,8 @@ def performative_mean(
     strength = 1.0 / (1.0 - epsilon)
     return Problem(
         dim,
-        mean_gradient,
-        sample_performative_mean,
-        mean_curvature,
-        mean_hessian,
-        mean_loss,
+        **MEAN._asdict(),
+        sample=sample_performative_mean,
         row_size=dim,
         params=np.array([rho, epsilon, noise]),
         theta_0=theta_0,

@@ -34,6 +34,7 @@ _TERMS = 400
 
 @jitable
 def sample_quantile_linear(rng: np.random.Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
+    """Move features and error by one step; write (1, u, y)."""
     dim = theta.shape[0]
     phi, psi = params[0], params[1]
     fresh = np.sqrt(1.0 - phi * phi)
@@ -49,6 +50,7 @@ def sample_quantile_linear(rng: np.random.Generator, theta: Vector, state: Vecto
 
 @jitable
 def check_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
+    """(1{y < u'theta} - tau) u."""
     dim = theta.shape[0]
     fitted = 0.0
     for j in range(dim):
@@ -60,6 +62,7 @@ def check_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> 
 
 @jitable
 def check_loss(theta: Vector, row: Vector, params: Vector) -> float:
+    """e (tau - 1{e < 0}) with e = y - u'theta."""
     dim = theta.shape[0]
     fitted = 0.0
     for j in range(dim):

@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike
 from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem, Truth, Vector
-from halfwidth.problems.performative_mean import mean_curvature, mean_gradient, mean_hessian, mean_loss
+from halfwidth.problems.row_losses import MEAN
 
 
 @jitable
 def sample_rotating_game(rng: np.random.Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
+    """Draw x around the rotated theta."""
     row[0] = params[0] * theta[1] + rng.standard_normal()
     row[1] = -params[0] * theta[0] + rng.standard_normal()
 
@@ -30,11 +31,8 @@ def rotating_game(*, strength: float = 2.0, theta_0: ArrayLike | None = None) ->
         raise InputError.of("strength", "be finite", strength)
     return Problem(
         2,
-        mean_gradient,
-        sample_rotating_game,
-        mean_curvature,
-        mean_hessian,
-        mean_loss,
+        **MEAN._asdict(),
+        sample=sample_rotating_game,
         row_size=2,
         params=np.array([strength]),
         theta_0=np.ones(2) if theta_0 is None else theta_0,

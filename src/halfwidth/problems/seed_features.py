@@ -1,4 +1,4 @@
-"""The feature stream of the seed paper, which answers to the deployed parameter.
+"""The feature stream of the seed paper, which responds to the deployed parameter.
 
     u_k = (1 - rho) u_{k-1} + rho v_k + rho epsilon theta_{k-1} w_k,   v_k ~ N(0, s^2 I), w_k ~ N(0, s^2).
 

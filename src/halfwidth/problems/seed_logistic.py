@@ -4,15 +4,15 @@ Features follow the seed stream, y ~ Bernoulli(s(u'theta_r)) with s the logistic
 logistic loss plus ridge |theta|^2 / 2 (the paper's 0.005 |theta|^2 is ridge = 0.01). The gradient is
 (s(u'theta) - y) u + ridge theta.
 
-**theta\\*.** Write b = theta_r and z = u'b. By symmetry theta* = c b, and by Stein's identity c solves a scalar
+theta*: write b = theta_r and z = u'b. By symmetry theta* = c b, and by Stein's identity c solves a scalar
 equation in one-dimensional Gaussian integrals of h(z) = s(cz) - s(z).
 
-**A.** The Jacobian of the mean field has two parts. The static Hessian is E[s'(cz) u u'] + ridge I. The stationary law
+A: the Jacobian of the mean field has two parts. The static Hessian is E[s'(cz) u u'] + ridge I. The stationary law
 N(0, C(theta)) moves too: with dC/dtheta_j = kappa e^2 (e_j theta' + theta e_j') and d/dC E f = E f'' / 2,
 
     J = kappa e^2 c { T E[h''(z) u] b' + E[h'(z)] b b' + T E[h'(z)] I },   T = |b|^2.
 
-**S.** The label noise is a martingale difference, with covariance E[s(z)(1 - s(z)) u u']. The rest, h(z) u, is a
+S: the label noise is a martingale difference, with covariance E[s(z)(1 - s(z)) u u']. The rest, h(z) u, is a
 function of a Gaussian chain whose features correlate (1 - rho)^k at lag k. Split u = z Cb/tau^2 + u_perp; expand
 h(z) and z h(z) in Hermite polynomials of z/tau: a degree-m term correlates (1 - rho)^(k m) at lag k (Mehler), so that
 the sums over lags are geometric and no two-dimensional integral is left.
@@ -31,64 +31,18 @@ from numpy.typing import ArrayLike
 from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem, Truth, Vector
+from halfwidth.problems.quadrature import normal_grid
+from halfwidth.problems.row_losses import LOGISTIC, sigmoid
 from halfwidth.problems.seed_features import SeedFeatures, next_features, target_parameter
 
 _HERMITE_TERMS = 400
 
 
 @jitable
-def sigmoid(x: float) -> float:
-    e: float = np.exp(-abs(x))  # never overflows, and leaves no branch on the sign, which no processor can guess
-    return (1.0 if x >= 0.0 else e) / (1.0 + e)
-
-
-@jitable
 def sample_seed_logistic(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
+    """Move the features, which respond to theta, by one step; draw the label."""
     signal = next_features(rng, theta, state, params, row)
     row[theta.shape[0]] = 1.0 if rng.random() < sigmoid(signal) else 0.0
-
-
-@jitable
-def logistic_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
-    dim = theta.shape[0]
-    ridge = params[params.shape[0] - 1]
-    margin = 0.0
-    for j in range(dim):
-        margin += theta[j] * row[j]
-    residual = sigmoid(margin) - row[dim]
-    for j in range(dim):
-        grad[j] = residual * row[j] + ridge * theta[j]
-
-
-@jitable
-def logistic_curvature(theta: Vector, row: Vector, params: Vector) -> float:
-    norm2 = 0.0
-    for j in range(theta.shape[0]):
-        norm2 += row[j] * row[j]
-    ridge: float = params[params.shape[0] - 1]
-    return 0.25 * norm2 + ridge
-
-
-@jitable
-def logistic_hessian(theta: Vector, row: Vector, params: Vector, direction: Vector) -> tuple[float, float]:
-    margin = 0.0
-    for j in range(theta.shape[0]):
-        direction[j] = row[j]
-        margin += theta[j] * row[j]
-    s = sigmoid(margin)
-    return s * (1.0 - s), params[params.shape[0] - 1]
-
-
-@jitable
-def logistic_loss(theta: Vector, row: Vector, params: Vector) -> float:
-    margin = 0.0
-    norm2 = 0.0
-    for j in range(theta.shape[0]):
-        margin += theta[j] * row[j]
-        norm2 += theta[j] * theta[j]
-    softplus = max(margin, 0.0) + np.log1p(np.exp(-abs(margin)))
-    loss: float = softplus - row[len(theta)] * margin + 0.5 * params[params.shape[0] - 1] * norm2
-    return loss
 
 
 def seed_logistic(
@@ -101,17 +55,14 @@ def seed_logistic(
     theta_r: ArrayLike | None = None,
     theta_0: ArrayLike | None = None,
 ) -> Problem:
-    """The seed paper's logistic stream: features answer to the deployed parameter (epsilon = 0: they do not)."""
+    """The seed paper's logistic stream: features respond to the deployed parameter (epsilon = 0: they do not)."""
     features = SeedFeatures(dim, epsilon, rho, noise, target_parameter(theta_r, dim))
     if not (np.isfinite(ridge) and ridge >= 0):
         raise InputError.of("ridge", "be at least 0 and finite", ridge)
     return Problem(
         dim,
-        logistic_gradient,
-        sample_seed_logistic,
-        logistic_curvature,
-        logistic_hessian,
-        logistic_loss,
+        **LOGISTIC._asdict(),
+        sample=sample_seed_logistic,
         row_size=dim + 1,
         params=np.append(features.packed(), ridge),
         theta_0=theta_0,
@@ -124,7 +75,7 @@ def seed_logistic(
 
 @lru_cache(maxsize=64)
 def _solved(dim: int, epsilon: float, rho: float, noise: float, theta_r: tuple[float, ...], ridge: float) -> Truth:
-    """The truth, once a process: a study builds the same problem many times over."""
+    """The truth, once per process: a study builds the same problem many times over."""
     return solve_seed_logistic(SeedFeatures(dim, epsilon, rho, noise, np.array(theta_r)), ridge)
 
 
@@ -132,9 +83,7 @@ class _Normal:
     """Means of functions of x ~ N(0, 1), by the trapezoidal rule."""
 
     def __init__(self) -> None:
-        self.x = np.linspace(-13.0, 13.0, 20_001)
-        density = np.exp(-0.5 * self.x**2)
-        self.weights = density / density.sum()
+        self.x, self.weights = normal_grid(20_001)
 
     def mean(self, values: Vector) -> float:
         return float(self.weights @ values)

@@ -1,6 +1,6 @@
 """`strategic-credit`: the seed paper's credit example, on any population of borrowers kept in a file.
 
-9,000 agents with ten standardised features answer to a logistic classifier by gradient ascent on three of them
+9,000 agents with ten standardised features respond to a logistic classifier by gradient ascent on three of them
 (`problems.strategic`): lambda = 0.01, alpha = 0.5 lambda, and `movers` = n_1 agents move at every row on average. The
 population is an `.npz` file with `features` (agents, 10) and `labels` in {0, 1};
 `halfwidth.streams.datasets.credit_agents` prepares the one of GiveMeSomeCredit, which is not shipped. Without a file a
@@ -16,7 +16,7 @@ import numpy as np
 
 from halfwidth.errors import InputError
 from halfwidth.problems.base import Problem, Vector
-from halfwidth.problems.strategic import strategic_world
+from halfwidth.problems.strategic import strategic_problem
 
 FEATURES = (
     "RevolvingUtilizationOfUnsecuredLines",
@@ -47,16 +47,16 @@ def strategic_credit(
     """The seed paper's credit example: borrowers from a file, or a synthetic stand-in of the same size."""
     if dim != len(FEATURES):
         raise InputError.of("dim", f"be {len(FEATURES)}, the number of features of a borrower", dim)
-    return _world(population, movers, reach, speed, ridge)
+    return _problem(population, movers, reach, speed, ridge)
 
 
 @lru_cache(maxsize=16)
-def _world(population: str | None, movers: int, reach: float, speed: float, ridge: float) -> Problem:
-    """Problems do not change, and solving one over 9,000 agents is worth doing once a process."""
+def _problem(population: str | None, movers: int, reach: float, speed: float, ridge: float) -> Problem:
+    """Problems do not change, and solving one over 9,000 agents is worth doing once per process."""
     features, labels = stand_in() if population is None else read_population(Path(population))
     if not 1 <= movers <= len(features):
         raise InputError.of("movers", f"lie between 1 and the {len(features)} agents there are", movers)
-    return strategic_world(
+    return strategic_problem(
         features,
         labels,
         MODIFIABLE,
@@ -82,7 +82,7 @@ def read_population(path: Path) -> tuple[Vector, Vector]:
         with np.load(path, allow_pickle=False) as arrays:
             return arrays["features"], arrays["labels"]
     except (OSError, ValueError, KeyError) as error:
-        rule = "be an .npz file with features and labels, as streams.credit.credit_population writes it"
+        rule = "be an .npz file with features and labels, as halfwidth.streams.datasets.credit_agents writes it"
         raise InputError.of("population", rule, f"{path}: {error}") from None
 
 

@@ -1,4 +1,4 @@
-"""The swap game: two players whose data answer to each other's choice.
+"""The swap game: two players whose data respond to each other's choice.
 
     x = rho (theta_2, theta_1) + N(0, I_2),   gradient theta - x.
 
@@ -17,27 +17,25 @@ from numpy.typing import ArrayLike
 from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem, Truth, Vector
-from halfwidth.problems.performative_mean import mean_curvature, mean_gradient, mean_hessian, mean_loss
+from halfwidth.problems.row_losses import MEAN
 
 
 @jitable
 def sample_swap_game(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
+    """Draw x around rho times the swapped theta."""
     row[0] = params[0] * theta[1] + rng.standard_normal()
     row[1] = params[0] * theta[0] + rng.standard_normal()
 
 
 def swap_game(*, rho: float = 0.5, theta_0: ArrayLike | None = None) -> Problem:
-    """Two players whose data answer to each other's choice (rho)."""
+    """Two players whose data respond to each other's choice (rho)."""
     if not -1.0 < rho < 1.0:
         raise InputError.of("rho", "lie strictly between -1 and 1, or the game has no stable point", rho)
     inverse = np.linalg.inv(np.array([[1.0, -rho], [-rho, 1.0]]))
     return Problem(
         2,
-        mean_gradient,
-        sample_swap_game,
-        mean_curvature,
-        mean_hessian,
-        mean_loss,
+        **MEAN._asdict(),
+        sample=sample_swap_game,
         row_size=2,
         params=np.array([rho]),
         theta_0=np.ones(2) if theta_0 is None else theta_0,

@@ -31,14 +31,7 @@ from halfwidth.checks import check_count
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem, Truth, Vector
-from halfwidth.problems.linear_streams import linear_curvature, linear_gradient, linear_hessian, linear_loss
-from halfwidth.problems.seed_logistic import (
-    logistic_curvature,
-    logistic_gradient,
-    logistic_hessian,
-    logistic_loss,
-    sigmoid,
-)
+from halfwidth.problems.row_losses import LINEAR, LOGISTIC, sigmoid
 
 SCALES, ABSENT, RARE, JUMP, FIRST, DOUBLES, HEAVY, WALK, SEPARATED = range(1, 10)
 TROUBLES: dict[str, tuple[int, float]] = {
@@ -90,6 +83,7 @@ def troubled_features(rng: np.random.Generator, dim: int, state: Vector, params:
 
 @jitable
 def sample_troubled_linear(rng: np.random.Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
+    """y = u'theta_r + noise, with the trouble that the parameters name."""
     dim = theta.shape[0]
     signal = troubled_features(rng, dim, state, params, row)
     noise = rng.standard_normal()
@@ -104,6 +98,7 @@ def sample_troubled_linear(rng: np.random.Generator, theta: Vector, state: Vecto
 def sample_troubled_logistic(
     rng: np.random.Generator, theta: Vector, state: Vector, params: Vector, row: Vector
 ) -> None:
+    """y ~ Bernoulli(s(u'theta_r)), or separated by the last feature."""
     dim = theta.shape[0]
     signal = troubled_features(rng, dim, state, params, row)
     row[dim] = 1.0 if rng.random() < sigmoid(signal) else 0.0
@@ -143,11 +138,8 @@ def troubled_linear(
     params, amount, truth = _parts("linear", trouble, dim, amount)
     return Problem(
         dim,
-        linear_gradient,
-        sample_troubled_linear,
-        linear_curvature,
-        linear_hessian,
-        linear_loss,
+        **LINEAR._asdict(),
+        sample=sample_troubled_linear,
         row_size=dim + 1,
         params=np.append(params, 1.0),
         theta_0=theta_0,
@@ -165,11 +157,8 @@ def troubled_logistic(
     params, amount, truth = _parts("logistic", trouble, dim, amount)
     return Problem(
         dim,
-        logistic_gradient,
-        sample_troubled_logistic,
-        logistic_curvature,
-        logistic_hessian,
-        logistic_loss,
+        **LOGISTIC._asdict(),
+        sample=sample_troubled_logistic,
         row_size=dim + 1,
         params=np.append(params, 0.0),
         theta_0=theta_0,
