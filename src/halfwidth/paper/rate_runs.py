@@ -1,0 +1,133 @@
+"""Runs of the paper's streams to many millions of rows: averages and Sigma_hat at every power of two.
+
+All cases of a group of replicates run on the same innovations: drawn once, for the largest dimension, they serve the
+streams of every dimension, epsilon, loss and step exponent. A group's numbers depend on the seed and its index only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.compiled import kernel
+from halfwidth.paper.arms import Model
+from halfwidth.paper.lanes import LANES, Lanes, Rows, Stream, linear, logistic
+from halfwidth.problems import Problem, problem
+from halfwidth.schedules import BlockPlan, PowerStep
+
+Vector = NDArray[np.float64]
+
+ETA = 0.5
+CHUNK = 1_024  # rows drawn at once; every checkpoint is a multiple
+
+
+@dataclass(frozen=True)
+class Case:
+    """A stream with its loss, and the exponent of the steps."""
+
+    model: Model
+    dim: int
+    epsilon: float
+    exponent: float = 0.505
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The same stream for every other method."""
+        return problem(f"seed-{self.model}", dim=self.dim, epsilon=self.epsilon)
+
+    @property
+    def plan(self) -> BlockPlan:
+        return BlockPlan.for_step(self.exponent)
+
+    def stream(self) -> Stream:
+        world = self.problem
+        ridge = world.settings.get("ridge", 0.0)
+        theta_r = np.asarray(world.params)[3 : 3 + self.dim]
+        return Stream(self.epsilon, world.settings["rho"], ridge, theta_r, world.theta_star)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What the replicates of one case come to at the checkpoints."""
+
+    averages: Vector  # (replicates, checkpoints, d)
+    covariances: Vector  # (replicates, checkpoints, d, d)
+
+    @classmethod
+    def join(cls, parts: Sequence[Runs]) -> Runs:
+        return cls(np.concatenate([p.averages for p in parts]), np.concatenate([p.covariances for p in parts]))
+
+
+class _Run:
+    """One case, LANES replicates at once."""
+
+    def __init__(self, case: Case) -> None:
+        self.case, self.stream, self.lanes = case, case.stream(), Lanes.start(case.dim)
+        self.walk = linear if case.model == "linear" else logistic
+
+    def read(self, n: int) -> tuple[Vector, Vector]:
+        """theta_bar and Sigma_hat after n rows, replicates first."""
+        dim, lanes = self.case.dim, self.lanes
+        ages = ages_up_to(self.case.plan, n)
+        mean = ((lanes.total + lanes.block_sums[0]) / n).T
+        scatter = np.empty((LANES, dim, dim))
+        at = np.tril_indices(dim)
+        scatter[:, at[0], at[1]] = scatter[:, at[1], at[0]] = lanes.scatter.T
+        mixed = lanes.cross.T[:, :, None] * mean[:, None, :]
+        squares = ages.age_squares * mean[:, :, None] * mean[:, None, :]
+        covariance = (scatter - mixed - np.swapaxes(mixed, 1, 2) + squares) / ages.ages
+        return np.asarray(self.stream.theta_star) + mean, covariance
+
+
+@dataclass(frozen=True)
+class AgeSums:
+    """The sums of l and of l^2 over the first rows of a block plan."""
+
+    ages: float
+    age_squares: float
+
+
+def ages_up_to(plan: BlockPlan, n: int) -> AgeSums:
+    lengths = [int(length) for length in np.diff(np.append(plan.starts_up_to(n), n + 1))]
+    return AgeSums(
+        float(sum(length * (length + 1) // 2 for length in lengths)),
+        float(sum(length * (length + 1) * (2 * length + 1) // 6 for length in lengths)),
+    )
+
+
+@kernel
+def fill_normals(rng, normals):  # type: ignore[no-untyped-def]
+    flat = normals.reshape(-1)
+    for i in range(flat.shape[0]):
+        flat[i] = rng.standard_normal()
+
+
+def run_group(cases: Sequence[Case], checkpoints: Sequence[int], seed: int, group: int) -> list[Runs]:
+    """The runs of one group of replicates, case by case."""
+    rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(group,))))
+    normals = np.empty((CHUNK, 2 + max(case.dim for case in cases), LANES))
+    uniforms = np.empty((CHUNK, LANES))
+    runs = [_Run(case) for case in cases]
+    starts = {case.exponent: case.plan.starts_up_to(checkpoints[-1]) for case in cases}
+    read: list[list[tuple[Vector, Vector]]] = [[] for _ in cases]
+    for first in range(1, checkpoints[-1] + 1, CHUNK):
+        k = np.arange(first, first + CHUNK)
+        fill_normals(rng, normals)
+        rng.random(out=uniforms)
+        rows = {
+            a: Rows(normals, uniforms, PowerStep(ETA, a)(k), k - begun[np.searchsorted(begun, k, "right") - 1] + 1.0)
+            for a, begun in starts.items()
+        }
+        for run in runs:
+            run.walk(rows[run.case.exponent], run.stream, run.lanes)
+        if k[-1] in checkpoints:
+            for run, found in zip(runs, read, strict=True):
+                found.append(run.read(int(k[-1])))
+    return [
+        Runs(np.stack([mean for mean, _ in found], axis=1), np.stack([cov for _, cov in found], axis=1))
+        for found in read
+    ]
