@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from halfwidth.errors import UnknownName
-from halfwidth.paper import credit_example, dependence, synthetic, times, versus
+from halfwidth.paper import credit_example, dependence, rate, synthetic, times, versus
 from halfwidth.paper.choices import choices_table
 from halfwidth.paper.paper_scores import Row
 from halfwidth.paper.report import page
@@ -30,6 +30,7 @@ _TARGETS = (
     dependence.LOGISTIC,
     versus.INDEPENDENT,
     credit_example.TARGET,
+    rate.TARGET,
     times.TARGET,
 )
 TARGETS: dict[str, Target] = {target.name: target for target in _TARGETS}

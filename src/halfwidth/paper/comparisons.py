@@ -60,13 +60,13 @@ def last(rows: Sequence[Row], **labels: Any) -> list[Row]:
 
 
 def same_run(one: Row, other: Row) -> bool:
-    keys = ("variant", "model", "dim", "epsilon", "movers", "name")
+    keys = ("variant", "model", "dim", "epsilon", "a", "movers", "name")
     return all(one.get(key) == other.get(key) for key in keys)
 
 
 def place(row: Row, *keys: str) -> str:
     """Where a number was measured, in words."""
-    words = {"dim": "d = {}", "epsilon": "epsilon = {}", "movers": "n1 = {}"}
+    words = {"dim": "d = {}", "epsilon": "epsilon = {}", "movers": "n1 = {}", "a": "a = {}"}
     return ", ".join(words.get(key, "{}").format(row[key]) for key in keys)
 
 

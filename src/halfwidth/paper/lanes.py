@@ -30,8 +30,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.compiled import Function, jitable, specialise
-from halfwidth.problems.logistic import sigmoid
+from halfwidth.kernels.compile import Function, jitable, specialise
+from halfwidth.problems.seed_logistic import sigmoid
 
 Vector = NDArray[np.float64]
 
@@ -176,5 +176,12 @@ def walk(step: Function, fingerprint: str) -> Function:
     return walk_lanes
 
 
-linear = specialise(walk, linear_step)
-logistic = specialise(walk, logistic_step)
+
+def walk_linear() -> Function:
+    """The compiled loop for the squared loss: `loop(rows, stream, lanes)`."""
+    return specialise(walk, linear_step)
+
+
+def walk_logistic() -> Function:
+    """The compiled loop for the logistic loss."""
+    return specialise(walk, logistic_step)

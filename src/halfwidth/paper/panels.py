@@ -56,8 +56,8 @@ def panel(rows: Sequence[Row], field: str, key: str, where: str = "") -> Panel:
         _UNITS[field],
         lines,
         log_y=not coverage and field != "bias_over_sd",
-        nominal=_nominal(rows) if coverage else None,
-        rate=_rate(lines) if field.startswith("sigma_error") else None,
+        nominal=nominal(rows) if coverage else None,
+        references=_rate(lines) if field.startswith("sigma_error") else (),
     )
 
 
@@ -65,18 +65,19 @@ def _title(field: str, rows: Sequence[Row]) -> str:
     return _TITLES[field].replace("500 runs", f"{rows[0]['reference_runs']} runs")
 
 
-def _nominal(rows: Sequence[Row]) -> tuple[float, float]:
+def nominal(rows: Sequence[Row]) -> tuple[float, float]:
+    """The level, and half the band in which chance leaves it."""
     level, replicates = rows[0]["level"], rows[0]["replicates"]
     return level, 2.0 * math.sqrt(level * (1.0 - level) / replicates)
 
 
-def _rate(lines: Sequence[Line]) -> tuple[list[float], list[float]] | None:
+def _rate(lines: Sequence[Line]) -> list[tuple[list[float], list[float]]]:
     """A line of the theoretical slope, through the middle of the picture: only its slope means something."""
     if not lines:
-        return None
+        return []
     steps = [float(step) for step in lines[0].x]
     middle = math.exp(sum(math.log(line.y[-1]) for line in lines) / len(lines))
-    return steps, [middle * (step / steps[-1]) ** RATE for step in steps]
+    return [(steps, [middle * (step / steps[-1]) ** RATE for step in steps])]
 
 
 def sheet(

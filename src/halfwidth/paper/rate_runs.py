@@ -1,21 +1,27 @@
 """Runs of the paper's streams to many millions of rows: averages and Sigma_hat at every power of two.
 
 All cases of a group of replicates run on the same innovations: drawn once, for the largest dimension, they serve the
-streams of every dimension, epsilon, loss and step exponent. A group's numbers depend on the seed and its index only.
+streams of every dimension, epsilon, loss and step exponent. A group's numbers depend on the seed and its index only,
+and are kept in the store as soon as the group is done.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.compiled import kernel
+from halfwidth.kernels.compile import kernel
 from halfwidth.paper.arms import Model
-from halfwidth.paper.lanes import LANES, Lanes, Rows, Stream, linear, logistic
+from halfwidth.paper import lanes
+from halfwidth.paper.lanes import LANES, Lanes, Rows, Stream, walk_linear, walk_logistic
+from halfwidth.paper.run_arms import Runner
 from halfwidth.problems import Problem, problem
 from halfwidth.schedules import BlockPlan, PowerStep
 
@@ -67,7 +73,7 @@ class _Run:
 
     def __init__(self, case: Case) -> None:
         self.case, self.stream, self.lanes = case, case.stream(), Lanes.start(case.dim)
-        self.walk = linear if case.model == "linear" else logistic
+        self.walk = walk_linear() if case.model == "linear" else walk_logistic()
 
     def read(self, n: int) -> tuple[Vector, Vector]:
         """theta_bar and Sigma_hat after n rows, replicates first."""
@@ -131,3 +137,44 @@ def run_group(cases: Sequence[Case], checkpoints: Sequence[int], seed: int, grou
         Runs(np.stack([mean for mean, _ in found], axis=1), np.stack([cov for _, cov in found], axis=1))
         for found in read
     ]
+
+
+def run_groups(
+    cases: Sequence[Case], checkpoints: Sequence[int], seed: int, groups: int, runner: Runner
+) -> list[Runs]:
+    """The runs of every case over all groups, LANES replicates each."""
+    key = _key(cases, checkpoints, seed)
+    found: dict[int, list[Runs]] = {}
+    for group in range(groups):
+        kept = None if runner.store is None else runner.store.load_arrays(key, _name(group))
+        if kept is not None:
+            found[group] = [Runs(kept[f"averages-{i}"], kept[f"covariances-{i}"]) for i in range(len(cases))]
+    missing = [group for group in range(groups) if group not in found]
+    tasks = [(cases, checkpoints, seed, group) for group in missing]
+    for group, runs in zip(missing, runner.backend.map(run_group, tasks), strict=True):
+        found[group] = runs
+        if runner.store is not None:
+            arrays = {f"averages-{i}": run.averages for i, run in enumerate(runs)}
+            arrays |= {f"covariances-{i}": run.covariances for i, run in enumerate(runs)}
+            runner.store.save_arrays(key, _name(group), arrays)
+        runner.tell(f"{LANES * len(found)} of {LANES * groups} replicates to {checkpoints[-1]:,} rows")
+    return [Runs.join([found[group][i] for group in range(groups)]) for i in range(len(cases))]
+
+
+def _name(group: int) -> str:
+    return f"{group:04d}"
+
+
+def _key(cases: Sequence[Case], checkpoints: Sequence[int], seed: int) -> str:
+    """Everything the numbers of a group depend on, as JSON: streams, steps, blocks, and the code of the loop."""
+    source = b"".join(Path(str(path)).read_bytes() for path in (__file__, lanes.__file__))
+    content = {
+        "streams": [[np.asarray(value).tolist() for value in case.stream()] for case in cases],
+        "models": [case.model for case in cases],
+        "exponents": [case.exponent for case in cases],
+        "blocks": [case.plan.starts_up_to(checkpoints[-1]).tolist() for case in cases],
+        "checkpoints": list(checkpoints),
+        "seed": seed,
+        "source": hashlib.sha256(source).hexdigest(),
+    }
+    return json.dumps(content, indent=1)

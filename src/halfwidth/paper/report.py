@@ -9,7 +9,7 @@ from halfwidth.paper.comparisons import Comparison, last
 from halfwidth.paper.paper_scores import Row
 from halfwidth.paper.target import Order, Target
 
-_LABELS = ("variant", "model", "dim", "epsilon", "movers", "name")
+_LABELS = ("variant", "model", "dim", "epsilon", "a", "movers", "name")
 _ENDS = {
     "error": "sigma_error",
     "error*": "sigma_error_paper",
@@ -17,6 +17,7 @@ _ENDS = {
     "+-": "coverage_se",
     "coverage*": "coverage_paper",
     "width": "width",
+    "width/oracle": "width_ratio",
     "MIS/oracle": "mis_ratio",
     "bias/sd": "bias_over_sd",
     "truncations": "truncations",
@@ -26,6 +27,7 @@ _ENDS = {
 def page(target: Target, order: Order, rows: Sequence[Row], comparisons: Sequence[Comparison]) -> str:
     """The page in Markdown."""
     parts = [f"# {target.title}", _how(target, order, rows), f"**The paper:** {target.says}"]
+    parts += [] if target.words is None else [target.words(rows)]
     parts += [f"![{sheet.title}]({sheet.name}.png)" for sheet in target.sheets(rows)]
     parts += ["## What was reproduced, and what was not", _in_words(comparisons), "## Every comparison"]
     parts += [_table_of(comparisons)]
@@ -35,12 +37,8 @@ def page(target: Target, order: Order, rows: Sequence[Row], comparisons: Sequenc
 
 
 def _how(target: Target, order: Order, rows: Sequence[Row]) -> str:
-    command = f"`halfwidth reproduce {target.name} --scale {order.size.name} --seed {order.seed}`"
-    if "sigma_error" not in rows[0]:
-        return f"{command}; one thread, data generation included."
-    size = order.size
-    text = f"{command}: {size.replicates} repetitions for the scores, {size.reference_runs} runs for theta* and Sigma."
-    if rows[0]["variant"] == "stand-in":
+    text = f"`halfwidth reproduce {target.name} --scale {order.size.name} --seed {order.seed}`: {target.how(order)}"
+    if rows[0].get("variant") == "stand-in":
         text += " **The borrowers are a synthetic stand-in, not GiveMeSomeCredit.**"
     return text
 
@@ -75,15 +73,14 @@ def _table_of(comparisons: Sequence[Comparison]) -> str:
 
 def _ends(rows: Sequence[Row]) -> str:
     labels = [label for label in _LABELS if label in rows[0]]
-    lines = [f"| {' | '.join([*labels, *_ENDS])} |", "|---" * (len(labels) + len(_ENDS)) + "|"]
+    ends = {words: field for words, field in _ENDS.items() if field in rows[0]}
+    lines = [f"| {' | '.join([*labels, *ends])} |", "|---" * (len(labels) + len(ends)) + "|"]
     for row in last(rows):
-        cells = [str(row[label]) for label in labels] + [_number(row[field]) for field in _ENDS.values()]
-        lines.append(f"| {' | '.join(cells)} |")
-    note = (
-        "\n\n\\* against theta* and Sigma estimated from many runs, as in the paper; all else against the exact ones. "
-        "Error: spectral norm of the covariance's error. bias/sd: bias of the estimate over the average's exact sd."
-    )
-    return "\n".join(lines) + note
+        cells = ["-" if row[label] is None else str(row[label]) for label in labels]
+        lines.append(f"| {' | '.join(cells + [_number(row.get(field)) for field in ends.values()])} |")
+    estimated = "\\* against theta* and Sigma estimated from many runs, as in the paper; all else against the exact ones. "
+    note = "Error: spectral norm of the covariance's error. bias/sd: bias of the estimate over the average's exact sd."
+    return "\n".join(lines) + "\n\n" + (estimated if "sigma_error_paper" in rows[0] else "") + note
 
 
 def _number(value: float | None) -> str:

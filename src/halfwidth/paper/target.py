@@ -21,6 +21,12 @@ class Order:
     population: str | None = None
 
 
+def two_sets_of_runs(order: Order) -> str:
+    """How the paper's own experiments are run."""
+    size = order.size
+    return f"{size.replicates} repetitions for the scores, {size.reference_runs} runs for theta* and Sigma."
+
+
 @dataclass(frozen=True)
 class Target:
     """What `halfwidth reproduce NAME` runs, draws and says."""
@@ -32,6 +38,10 @@ class Target:
     run: Callable[[Order, Runner], list[Row]]
     sheets: Callable[[Sequence[Row]], list[Sheet]]
     compare: Callable[[Sequence[Row]], list[Comparison]]
+    how: Callable[[Order], str] = two_sets_of_runs
+    """How the numbers were made, in a sentence or two."""
+    words: Callable[[Sequence[Row]], str] | None = None
+    """What the numbers mean, in Markdown, computed from them."""
 
 
 def studied(arms: Callable[[Order], list[Arm]]) -> Callable[[Order, Runner], list[Row]]:

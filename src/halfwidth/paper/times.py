@@ -95,4 +95,5 @@ TARGET = Target(
     run,
     sheets,
     compare,
+    lambda order: "one thread, data generation included.",
 )

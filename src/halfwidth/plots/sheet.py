@@ -10,13 +10,16 @@ from typing import Any
 from halfwidth.plots.style import DASHES, MARKERS, log_ticks, new_figure, ramp, save, tidy
 
 RATE = "slope of n^(-1/8)"
-_RATE_STYLE: dict[str, Any] = {"color": "#999999", "linewidth": 4.0, "alpha": 0.6, "solid_capstyle": "butt"}
+_REFERENCE_STYLE: dict[str, Any] = {"color": "#999999", "linewidth": 4.0, "alpha": 0.6, "solid_capstyle": "butt"}
 _MARKER_SIZES = (3.0, 6.0, 4.5)
 
 
 @dataclass(frozen=True)
 class Line:
-    """A curve: its colour stands for a `value`, and its dashes and markers for a `kind`, where there are several."""
+    """A curve: its colour stands for a `value`, and its dashes and markers for a `kind`, where there are several.
+
+    `half_band` shades that much above and below it.
+    """
 
     x: Sequence[float]
     y: Sequence[float]
@@ -24,30 +27,33 @@ class Line:
     colour: int
     kind: str = ""
     pattern: int = 0
+    half_band: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes; `nominal` draws a level and the band in which chance would leave it."""
+    """One pair of axes; `nominal` draws a level and the band in which chance would leave it, `references` curves
+    that theory gives."""
 
     title: str
     y: str
     lines: Sequence[Line]
     log_y: bool = False
     nominal: tuple[float, float] | None = None
-    rate: tuple[Sequence[float], Sequence[float]] | None = None
+    references: Sequence[tuple[Sequence[float], Sequence[float]]] = ()
     x: str = "rows seen"
     x_ticks: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A picture: panels row by row."""
+    """A picture: panels row by row; `reference` says what the curves of theory are."""
 
     name: str
     title: str
     columns: int
     panels: Sequence[Panel]
+    reference: str = RATE
 
 
 def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
@@ -62,7 +68,7 @@ def draw_sheet(sheet: Sheet, folder: Path) -> list[Path]:
         _draw_panel(axis, panel, colours, floor)
     for axis in axes.flat[len(sheet.panels) :]:
         axis.set_visible(False)
-    handles = _legend(lines, colours, rate=any(panel.rate is not None for panel in sheet.panels))
+    handles = _legend(lines, colours, sheet.reference if any(panel.references for panel in sheet.panels) else "")
     lines_of_legend = -(-len(handles) // (5 * sheet.columns // 2))
     across = -(-len(handles) // lines_of_legend)
     figure.legend(handles=handles, loc="outside lower center", ncols=across, frameon=False)
@@ -81,10 +87,14 @@ def _floor(panels: Sequence[Panel]) -> float:
 
 
 def _draw_panel(axis: Any, panel: Panel, colours: Sequence[Any], floor: float) -> None:
-    if panel.rate is not None:
-        axis.plot(*panel.rate, **_RATE_STYLE)
+    for reference in panel.references:
+        axis.plot(*reference, **_REFERENCE_STYLE)
     for line in panel.lines:
         axis.plot(line.x, line.y, color=colours[line.colour], **_look(line))
+        if line.half_band:
+            low = [y - half for y, half in zip(line.y, line.half_band, strict=True)]
+            high = [y + half for y, half in zip(line.y, line.half_band, strict=True)]
+            axis.fill_between(line.x, low, high, color=colours[line.colour], alpha=0.15, linewidth=0)
     if panel.nominal is not None:
         level, half_band = panel.nominal
         axis.axhspan(level - half_band, min(level + half_band, 1.0), color="black", alpha=0.10, linewidth=0)
@@ -109,8 +119,8 @@ def _look(line: Line) -> dict[str, Any]:
     return look | {"markersize": _MARKER_SIZES[at % len(_MARKER_SIZES)]} | hollow
 
 
-def _legend(lines: Sequence[Line], colours: Sequence[Any], *, rate: bool) -> list[Any]:
-    """One entry for each value, then one for each kind, then the rate: as few as a reader needs."""
+def _legend(lines: Sequence[Line], colours: Sequence[Any], reference: str) -> list[Any]:
+    """One entry for each value, then one for each kind, then the reference: as few as a reader needs."""
     from matplotlib.lines import Line2D
 
     values = {line.value: line for line in sorted(lines, key=lambda line: line.colour)}
@@ -120,4 +130,4 @@ def _legend(lines: Sequence[Line], colours: Sequence[Any], *, rate: bool) -> lis
         for value, line in values.items()
     ]
     handles += [Line2D([], [], color="black", label=kind, **_look(line)) for kind, line in kinds.items()]
-    return handles + ([Line2D([], [], label=RATE, **_RATE_STYLE)] if rate else [])
+    return handles + ([Line2D([], [], label=reference, **_REFERENCE_STYLE)] if reference else [])

@@ -10,6 +10,11 @@ these two, in a folder named after a hash of the package's source, and a larger 
 
 A span file holds some methods over consecutive replicates, as plain arrays. Files appear whole or not at all; one
 that cannot be read counts as not there.
+
+Runs that are no studies are kept as named arrays under a text that says what they depend on, code included:
+
+    studies / arrays / <hash of the text> / key.txt
+                                          / <name>.npz
 """
 
 from __future__ import annotations
@@ -19,13 +24,14 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 import halfwidth
 from halfwidth.streams.datasets.fetch import cache_folder
@@ -34,6 +40,7 @@ from halfwidth.study.spec import Spec
 
 _NO_PART_IN_STUDIES = ("adapters", "cli", "models", "paper", "plots")
 _ARRAYS = tuple(field.name for field in fields(Notes) if field.name != "reason")
+_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 Replicates = dict[str, dict[int, Notes]]
 
@@ -97,12 +104,32 @@ class Store:
         text = json.dumps(self.load_times(spec) | times, indent=1)
         _write(self._open(spec) / "times.json", lambda file: file.write(text.encode()))
 
+    def load_arrays(self, key: str, name: str) -> dict[str, NDArray[Any]] | None:
+        """The arrays kept under this key and name, or None."""
+        try:
+            with np.load(self._arrays_place(key) / f"{name}.npz", allow_pickle=False) as arrays:
+                return dict(arrays)
+        except _UNREADABLE:
+            return None
+
+    def save_arrays(self, key: str, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Keep arrays under a key and a name."""
+        place = _opened(self._arrays_place(key), "key.txt", key)
+        _write(place / f"{name}.npz", lambda file: np.savez(file, **dict(arrays)))
+
+    def _arrays_place(self, key: str) -> Path:
+        return self.folder / "arrays" / hashlib.sha256(key.encode()).hexdigest()[:24]
+
     def _open(self, spec: Spec) -> Path:
-        place = self.place(spec)
-        if not (place / "spec.json").exists():
-            place.mkdir(parents=True, exist_ok=True)
-            _write(place / "spec.json", lambda file: file.write(spec_text(spec).encode()))
-        return place
+        return _opened(self.place(spec), "spec.json", spec_text(spec))
+
+
+def _opened(place: Path, name: str, text: str) -> Path:
+    """The folder, with a file that says what it holds."""
+    if not (place / name).exists():
+        place.mkdir(parents=True, exist_ok=True)
+        _write(place / name, lambda file: file.write(text.encode()))
+    return place
 
 
 def _read_span(path: Path, first: int, methods: Sequence[str]) -> Replicates:
@@ -116,7 +143,7 @@ def _read_span(path: Path, first: int, methods: Sequence[str]) -> Replicates:
                         first + i: Notes(**{field: column[i] for field, column in columns.items()}, reason=str(reason))
                         for i, reason in enumerate(arrays[f"{name}/reason"])
                     }
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except _UNREADABLE:
         return {}
     return found
 

@@ -1,0 +1,154 @@
+"""What the runs say about the theorem, in words whose numbers are all computed from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from halfwidth.inference.laws import block_law
+from halfwidth.paper.comparisons import last, place
+from halfwidth.paper.paper_scores import Row
+from halfwidth.paper.rate_compare import KEYS, of_case, power_of_two, rate_from
+from halfwidth.paper.rate_scores import AUTO, BM, CALIBRATED, FACTOR, theory
+from halfwidth.schedules import BlockPlan
+
+_SMALL = 2**14
+
+
+def in_words(rows: Sequence[Row]) -> str:
+    """The page's paragraphs."""
+    parts = [_rate(rows), _late(rows), _coverage(rows), _bias(rows), _auto(rows)]
+    return "\n\n".join(["## In words", *parts])
+
+
+def _rate(rows: Sequence[Row]) -> str:
+    ends = last(rows, name=BM)
+    top = power_of_two(ends[0]["step"])
+    lines = [
+        f"**From which n on the rate holds.** Local slopes of the error over a factor of {FACTOR}, with standard "
+        f"errors, and the first n from which on all of them agree with -(1-a)/4 within two standard errors:",
+        "",
+        f"| case | theory | slope at {power_of_two(_SMALL)} | slope at {top} | agrees from |",
+        "|---|---|---|---|---|",
+    ]
+    for end in ends:
+        run = of_case(rows, end, BM)
+        start = rate_from(run)
+        cells = [f"{row['local_slope']:.3f} +- {row['local_slope_se']:.3f}" for row in (_at(run, _SMALL), end)]
+        since = "not yet" if start is None else power_of_two(start)
+        lines.append(f"| {place(end, *KEYS)} | {theory(end['a']):.3f} | {' | '.join(cells)} | {since} |")
+    return "\n".join(lines)
+
+
+def _late(rows: Sequence[Row]) -> str:
+    """Bias and spread of Sigma_hat at a small n and at the end, and where the spread takes over."""
+    lines = [
+        "**Why it shows so late.** The blocks are as long as n^((1+a)/2), so that there are about n^((1-a)/2) of them: "
+        "the spread of Sigma_hat falls like n^-(1-a)/4, the theorem's rate. Its bias, from blocks that are not long "
+        "against the correlation time n^a of the iterates, falls like n^-(1-a)/2, twice as fast, but starts larger:",
+        "",
+        f"| case | bias, spread at {power_of_two(_SMALL)} | bias, spread at the end | spread exceeds bias from |",
+        "|---|---|---|---|",
+    ]
+    for end in last(rows, name=BM):
+        run = of_case(rows, end, BM)
+        pairs = [f"{row['sigma_bias']:.2f}, {row['sigma_spread']:.2f}" for row in (_at(run, _SMALL), end)]
+        larger = _last_stretch([row["sigma_spread"] > row["sigma_bias"] for row in run])
+        since = "not yet" if larger is None else power_of_two(run[larger]["step"])
+        lines.append(f"| {place(end, *KEYS)} | {' | '.join(pairs)} | {since} |")
+    return "\n".join(lines)
+
+
+def _coverage(rows: Sequence[Row]) -> str:
+    """Where the two intervals come to, and how much earlier the calibrated one is there."""
+    lines = [
+        "**Where coverage comes to, and why the calibrated interval is there so much earlier.** Both intervals have "
+        "the same centre and the same Sigma_hat. The normal one takes Sigma_hat as exact; but it has few effective "
+        "degrees of freedom, "
+        + ", ".join(f"{_freedom(rows, n):.1f} at {power_of_two(n)}" for n in _some_steps(rows))
+        + f" (a = {rows[0]['a']}). The calibrated one divides by the quantile of the law that belongs to these blocks, "
+        "and needs no more than that the blocks are long:",
+        "",
+        f"| case | normal at {power_of_two(_SMALL)} | calibrated at {power_of_two(_SMALL)} | normal at the end | "
+        "calibrated at the end | the normal one's end is reached by the calibrated one at |",
+        "|---|---|---|---|---|---|",
+    ]
+    for end in last(rows, name=BM):
+        normal, calibrated = of_case(rows, end, BM), of_case(rows, end, CALIBRATED)
+        reached = next((row for row in calibrated if row["coverage"] >= end["coverage"]), None)
+        earlier = "never" if reached is None else _earlier(reached["step"], end["step"])
+        small = [_at(run, _SMALL)["coverage"] for run in (normal, calibrated)]
+        cells = [f"{value:.3f}" for value in (*small, end["coverage"], calibrated[-1]["coverage"])]
+        lines.append(f"| {place(end, *KEYS)} | {' | '.join(cells)} | {earlier} |")
+    return "\n".join(lines)
+
+
+def _bias(rows: Sequence[Row]) -> str:
+    lines = [
+        "**Why the bias stays.** Where the data respond to theta or the loss is not quadratic, E theta_k - theta* is of "
+        "the order of the step, k^-a; the average inherits n^-a, its standard deviation falls like n^-1/2, and their "
+        "ratio like n^-(a-1/2): hardly at all for a near 1/2. Without feedback a linear stream has only the bias of "
+        "its start. Bias in standard deviations:",
+        "",
+        "| case | " + " | ".join(power_of_two(n) for n in _some_steps(rows)) + " |",
+        "|---" * (1 + len(_some_steps(rows))) + "|",
+    ]
+    for end in last(rows, name=BM):
+        run = of_case(rows, end, BM)
+        cells = [f"{_at(run, n)['bias_over_sd']:+.2f}" for n in _some_steps(rows)]
+        lines.append(f"| {place(end, *KEYS)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _auto(rows: Sequence[Row]) -> str:
+    ends = last(rows, name=AUTO)
+    n = ends[0]["step"]
+    lines = [
+        f"**`auto` on the same streams** at {power_of_two(n)} rows: it expands the equation at a point instead of "
+        "averaging iterates, so that neither a correlation time that grows with n nor the bias of the steps is in its "
+        "way.",
+        "",
+        "| case | error of the covariance: BM, auto | coverage: BM, calibrated, auto | width over the oracle's: the same |",
+        "|---|---|---|---|",
+    ]
+    for end in ends:
+        case = {key: end[key] for key in KEYS[:-1]}
+        runs = [_first_a(rows, case, name) for name in (BM, CALIBRATED)]
+        both = [_at(run, n) for run in runs]
+        errors = f"{both[0]['sigma_error']:.2f}, {end['sigma_error']:.2f}"
+        cells = [", ".join(f"{row[field]:.3f}" for row in (*both, end)) for field in ("coverage", "width_ratio")]
+        lines.append(f"| {place(end, *KEYS[:-1])} | {errors} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _first_a(rows: Sequence[Row], case: Row, name: str) -> list[Row]:
+    mine = [row for row in rows if row["name"] == name and all(row[key] == value for key, value in case.items())]
+    return [row for row in mine if row["a"] == mine[0]["a"]]
+
+
+def _at(run: Sequence[Row], n: int) -> Row:
+    """The row at n, or the one nearest below."""
+    return max((row for row in run if row["step"] <= n), key=lambda row: int(row["step"]))
+
+
+def _some_steps(rows: Sequence[Row]) -> list[int]:
+    steps = sorted({row["step"] for row in rows if row["name"] == BM})
+    return [step for step in (2**12, _SMALL, 2**20, 2**24) if step in steps]
+
+
+def _freedom(rows: Sequence[Row], n: int) -> float:
+    starts = BlockPlan.for_step(rows[0]["a"]).starts_up_to(n)
+    return block_law(tuple(starts.tolist()), n).degrees_of_freedom
+
+
+def _earlier(reached: int, end: int) -> str:
+    return f"{power_of_two(reached)}, {end // reached:,} times earlier"
+
+
+def _last_stretch(holds: Sequence[bool]) -> int | None:
+    """Where the last unbroken run of True begins, None if the last is False."""
+    start = None
+    for at in range(len(holds) - 1, -1, -1):
+        if not holds[at]:
+            break
+        start = at
+    return start
