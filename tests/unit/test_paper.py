@@ -119,7 +119,7 @@ def test_unknown_scales_and_targets_are_named():
         scale("papers")
     with pytest.raises(UnknownName, match="no target named 'bootstraps'"):
         chosen_targets("bootstraps")
-    assert len(chosen_targets("all")) == 7
+    assert len(chosen_targets("all")) == 8
 
 
 def test_a_method_may_carry_an_option():

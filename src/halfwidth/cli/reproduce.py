@@ -14,7 +14,7 @@ def reproduce(
     target: Annotated[
         str,
         typer.Argument(
-            help="synthetic, bootstrap, dependence-linear, dependence-logistic, independent, credit, rate, times or all."
+            help="synthetic, bootstrap, dependence-linear, dependence-logistic, independent, credit, rate, times, all."
         ),
     ],
     scale: Annotated[str, typer.Option(help="paper, or smoke: the ends of every list, in seconds.")] = "smoke",

@@ -1,8 +1,8 @@
-"""Many replicates of the paper's streams at once: capped SGD and overlapping batch means, one replicate a lane.
+"""Many replicates of the paper's streams at once: capped SGD and overlapping batch means, one replicate per lane.
 
-A row of one replicate is a few dozen multiplications on numbers that depend on each other, so that a processor waits
-for most of the time. Here LANES independent replicates take every step together: all arrays have the replicates as
-their last axis, and the innermost loops run over them.
+A row of one replicate is a few dozen operations that wait for each other. Here LANES independent replicates take every
+step together: the last axis of every array is the replicates', and the innermost loops, which the compiler turns into
+vector instructions, run along it.
 
     u = (1 - rho) u + rho (v + epsilon theta w),     g = (u'theta - u'theta_r - e) u                    (linear)
                                                      g = (s(u'theta) - 1{U < s(u'theta_r)}) u + ridge theta  (logistic)
@@ -19,19 +19,19 @@ sums are of theta - theta*, so that nothing is lost to rounding. Symbols and Sig
 | w, v, e                  | `normals[k, 0]`, `[k, 1:1+d]`, `[k, -1]`    |
 | U                        | `uniforms[k]`                               |
 | W_0, W_1, ... of a piece | `block_sums`                                |
-| V, upper triangle        | `scatter`                                   |
+| V, lower triangle        | `scatter`                                   |
 | P                        | `cross`                                     |
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.kernels.compile import Function, jitable, specialise
-from halfwidth.problems.seed_logistic import sigmoid
+from halfwidth.kernels.compile import kernel
 
 Vector = NDArray[np.float64]
 
@@ -40,8 +40,9 @@ PIECE = 32  # rows between two additions to V: their block sums are still in the
 
 
 class Stream(NamedTuple):
-    """What a stream and its loss are; `ridge` is of the logistic loss."""
+    """What a stream and its loss are; `ridge` is 0 with the squared loss."""
 
+    logistic: bool
     epsilon: float
     rho: float
     ridge: float
@@ -58,9 +59,9 @@ class Lanes(NamedTuple):
     block_sums: Vector  # (PIECE + 1, d, LANES); the first is the current one
     cross: Vector  # (d, LANES)
     scatter: Vector  # (d (d + 1) / 2, LANES)
-    margin: Vector  # (LANES,), scratch: u'theta - u'theta_r, or u'theta, then the factor of u in the gradient
+    factor: Vector  # (LANES,), scratch: u'theta, then the factor of u in the gradient
     signal: Vector  # (LANES,), scratch: u'theta_r
-    curvature: Vector  # (LANES,), scratch: |u|^2, then the step
+    step: Vector  # (LANES,), scratch: |u|^2, then the step
 
     @classmethod
     def start(cls, dim: int) -> Lanes:
@@ -82,106 +83,59 @@ class Rows(NamedTuple):
     ages: Vector  # (rows,): 1 where a block starts
 
 
-@jitable
-def move_features(rows, i, stream, lanes):  # type: ignore[no-untyped-def]
-    """Draw the features of row i; leaves u'theta in `margin`, u'theta_r in `signal` and |u|^2 in `curvature`."""
-    for r in range(LANES):
-        lanes.margin[r] = 0.0
-        lanes.signal[r] = 0.0
-        lanes.curvature[r] = 0.0
-    for j in range(lanes.theta.shape[0]):
-        target = stream.theta_r[j]
-        for r in range(LANES):
-            fresh = rows.normals[i, 1 + j, r] + stream.epsilon * rows.normals[i, 0, r] * lanes.theta[j, r]
-            u = (1.0 - stream.rho) * lanes.features[j, r] + stream.rho * fresh
-            lanes.features[j, r] = u
-            lanes.margin[r] += u * lanes.theta[j, r]
-            lanes.signal[r] += u * target
-            lanes.curvature[r] += u * u
-
-
-@jitable
-def linear_step(rows, i, stream, lanes):  # type: ignore[no-untyped-def]
-    """Leave the factor of u in the gradient in `margin` and the capped step in `curvature`."""
-    noise = rows.normals.shape[1] - 1
-    for r in range(LANES):
-        lanes.margin[r] -= lanes.signal[r] + rows.normals[i, noise, r]
-        lanes.curvature[r] = min(rows.steps[i], 1.0 / lanes.curvature[r])
-
-
-@jitable
-def logistic_step(rows, i, stream, lanes):  # type: ignore[no-untyped-def]
-    for r in range(LANES):
-        label = 1.0 if rows.uniforms[i, r] < sigmoid(lanes.signal[r]) else 0.0
-        lanes.margin[r] = sigmoid(lanes.margin[r]) - label
-    for r in range(LANES):
-        lanes.curvature[r] = min(rows.steps[i], 1.0 / (0.25 * lanes.curvature[r] + stream.ridge))
-
-
-@jitable
-def move_theta(i, at, age, stream, lanes):  # type: ignore[no-untyped-def]
-    """Take the step and extend the block, or start a new one."""
-    carry = 0.0 if age == 1.0 else 1.0
-    for j in range(lanes.theta.shape[0]):
-        if carry == 0.0:
+@kernel
+def walk(rows, stream, lanes):  # type: ignore[no-untyped-def]
+    """Take all rows, PIECE at a time: the step of every row, then the products of the piece's block sums."""
+    u, theta, sums = lanes.features, lanes.theta, lanes.block_sums
+    factor, signal, step = lanes.factor, lanes.signal, lanes.step
+    ages, dim, noise = rows.ages, theta.shape[0], rows.normals.shape[1] - 1
+    for first in range(0, rows.steps.shape[0], PIECE):
+        for at in range(PIECE):
+            i = first + at
             for r in range(LANES):
-                lanes.total[j, r] += lanes.block_sums[at, j, r]
-        star = stream.theta_star[j]
-        for r in range(LANES):
-            gradient = lanes.margin[r] * lanes.features[j, r] + stream.ridge * lanes.theta[j, r]
-            theta = lanes.theta[j, r] - lanes.curvature[r] * gradient
-            lanes.theta[j, r] = theta
-            lanes.block_sums[at + 1, j, r] = carry * lanes.block_sums[at, j, r] + (theta - star)
-
-
-@jitable
-def add_block_sums(ages, sums, cross, scatter):  # type: ignore[no-untyped-def]
-    """Add the block sums of a piece, four rows at a time, and make the last one the current one."""
-    pair = 0
-    for j in range(sums.shape[1]):
-        for i in range(0, PIECE, 4):
-            a, b, c, d = ages[i], ages[i + 1], ages[i + 2], ages[i + 3]
-            for r in range(LANES):
-                cross[j, r] += (
-                    a * sums[i + 1, j, r] + b * sums[i + 2, j, r] + c * sums[i + 3, j, r] + d * sums[i + 4, j, r]
-                )
-        for k in range(j + 1):
-            for i in range(0, PIECE, 4):
+                factor[r] = signal[r] = step[r] = 0.0
+            for j in range(dim):
+                target = stream.theta_r[j]
                 for r in range(LANES):
-                    scatter[pair, r] += (
-                        sums[i + 1, j, r] * sums[i + 1, k, r]
-                        + sums[i + 2, j, r] * sums[i + 2, k, r]
-                        + sums[i + 3, j, r] * sums[i + 3, k, r]
-                        + sums[i + 4, j, r] * sums[i + 4, k, r]
-                    )
-            pair += 1
-    for j in range(sums.shape[1]):
-        for r in range(LANES):
-            sums[0, j, r] = sums[PIECE, j, r]
-
-
-def walk(step: Function, fingerprint: str) -> Function:
-    """The loop over rows around the step of a loss."""
-
-    def walk_lanes(rows, stream, lanes):  # type: ignore[no-untyped-def]
-        fingerprint  # noqa: B018  (part of the disk cache's key)
-        for first in range(0, rows.steps.shape[0], PIECE):
-            for at in range(PIECE):
-                i = first + at
-                move_features(rows, i, stream, lanes)
-                step(rows, i, stream, lanes)
-                move_theta(i, at, rows.ages[i], stream, lanes)
-            add_block_sums(rows.ages[first : first + PIECE], lanes.block_sums, lanes.cross, lanes.scatter)
-
-    return walk_lanes
-
-
-
-def walk_linear() -> Function:
-    """The compiled loop for the squared loss: `loop(rows, stream, lanes)`."""
-    return specialise(walk, linear_step)
-
-
-def walk_logistic() -> Function:
-    """The compiled loop for the logistic loss."""
-    return specialise(walk, logistic_step)
+                    fresh = rows.normals[i, 1 + j, r] + stream.epsilon * rows.normals[i, 0, r] * theta[j, r]
+                    x = (1.0 - stream.rho) * u[j, r] + stream.rho * fresh
+                    u[j, r] = x
+                    factor[r] += x * theta[j, r]
+                    signal[r] += x * target
+                    step[r] += x * x
+            if stream.logistic:
+                for r in range(LANES):
+                    e, f = math.exp(-abs(signal[r])), math.exp(-abs(factor[r]))
+                    label = 1.0 if rows.uniforms[i, r] * (1.0 + e) < (1.0 if signal[r] >= 0.0 else e) else 0.0
+                    factor[r] = (1.0 if factor[r] >= 0.0 else f) / (1.0 + f) - label
+                    step[r] = min(rows.steps[i], 1.0 / (0.25 * step[r] + stream.ridge))
+            else:
+                for r in range(LANES):
+                    factor[r] -= signal[r] + rows.normals[i, noise, r]
+                    step[r] = min(rows.steps[i], 1.0 / step[r])
+            carry = 0.0 if ages[i] == 1.0 else 1.0
+            for j in range(dim):
+                star = stream.theta_star[j]
+                if carry == 0.0:
+                    for r in range(LANES):
+                        lanes.total[j, r] += sums[at, j, r]
+                for r in range(LANES):
+                    moved = theta[j, r] - step[r] * (factor[r] * u[j, r] + stream.ridge * theta[j, r])
+                    theta[j, r] = moved
+                    sums[at + 1, j, r] = carry * sums[at, j, r] + (moved - star)
+        pair = 0
+        for j in range(dim):
+            for at in range(1, PIECE + 1, 4):  # four rows at a time, so that V is read and written once for all four
+                a, b, c, d = ages[first + at - 1], ages[first + at], ages[first + at + 1], ages[first + at + 2]
+                for r in range(LANES):
+                    left = a * sums[at, j, r] + b * sums[at + 1, j, r]
+                    lanes.cross[j, r] += left + (c * sums[at + 2, j, r] + d * sums[at + 3, j, r])
+            for k in range(j + 1):
+                for at in range(1, PIECE + 1, 4):
+                    for r in range(LANES):
+                        left = sums[at, j, r] * sums[at, k, r] + sums[at + 1, j, r] * sums[at + 1, k, r]
+                        right = sums[at + 2, j, r] * sums[at + 2, k, r] + sums[at + 3, j, r] * sums[at + 3, k, r]
+                        lanes.scatter[pair, r] += left + right
+                pair += 1
+            for r in range(LANES):
+                sums[0, j, r] = sums[PIECE, j, r]

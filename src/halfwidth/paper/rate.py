@@ -1,9 +1,9 @@
 """The theorem at the scale where it holds: BM from 2^10 to 2^24 rows, 400 replicates, `auto` beside it to 2^22.
 
-The paper proves that the error of Sigma_hat falls like sqrt(d) n^-(1-a)/4 and shows experiments of 50,000 rows, where
-it does not yet. Streams: linear with epsilon = 0 and 0.5 in d = 2, 5, 10 and logistic with epsilon = 0.5 in d = 2, 5, at
-a = 0.505; linear in d = 2 also at a = 0.6 and 0.7. Steps 0.5 k^-a, capped at 1 / curvature of the row; half squared
-loss; blocks floor(2 m^(2/(1-a))).
+The paper proves that the error of Sigma_hat falls like sqrt(d) n^-(1-a)/4; its experiments end at 50,000 rows (linear)
+and 125,000 (logistic), where it does not do so yet. Streams at a = 0.505: linear with epsilon = 0 and 0.5 in d = 2, 5,
+10, and logistic with epsilon = 0.5 in d = 2, 5; at a = 0.6 and 0.7: linear in d = 2. Steps 0.5 k^-a, capped at
+1 / curvature of the row; half squared loss; blocks floor(2 m^(2/(1-a))).
 """
 
 from __future__ import annotations

@@ -11,16 +11,16 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.kernels.compile import kernel
-from halfwidth.paper.arms import Model
 from halfwidth.paper import lanes
-from halfwidth.paper.lanes import LANES, Lanes, Rows, Stream, walk_linear, walk_logistic
+from halfwidth.paper.arms import Model
+from halfwidth.paper.lanes import LANES, Lanes, Rows, Stream, walk
 from halfwidth.paper.run_arms import Runner
 from halfwidth.problems import Problem, problem
 from halfwidth.schedules import BlockPlan, PowerStep
@@ -40,10 +40,10 @@ class Case:
     epsilon: float
     exponent: float = 0.505
 
-    @cached_property
+    @property
     def problem(self) -> Problem:
-        """The same stream for every other method."""
-        return problem(f"seed-{self.model}", dim=self.dim, epsilon=self.epsilon)
+        """The same stream for every other method, with its truth."""
+        return _problem(f"seed-{self.model}", self.dim, self.epsilon)
 
     @property
     def plan(self) -> BlockPlan:
@@ -53,7 +53,12 @@ class Case:
         world = self.problem
         ridge = world.settings.get("ridge", 0.0)
         theta_r = np.asarray(world.params)[3 : 3 + self.dim]
-        return Stream(self.epsilon, world.settings["rho"], ridge, theta_r, world.theta_star)
+        return Stream(self.model == "logistic", self.epsilon, world.settings["rho"], ridge, theta_r, world.theta_star)
+
+
+@lru_cache(maxsize=64)
+def _problem(name: str, dim: int, epsilon: float) -> Problem:
+    return problem(name, dim=dim, epsilon=epsilon)
 
 
 @dataclass(frozen=True)
@@ -73,17 +78,16 @@ class _Run:
 
     def __init__(self, case: Case) -> None:
         self.case, self.stream, self.lanes = case, case.stream(), Lanes.start(case.dim)
-        self.walk = walk_linear() if case.model == "linear" else walk_logistic()
 
     def read(self, n: int) -> tuple[Vector, Vector]:
         """theta_bar and Sigma_hat after n rows, replicates first."""
-        dim, lanes = self.case.dim, self.lanes
+        dim, sums = self.case.dim, self.lanes
         ages = ages_up_to(self.case.plan, n)
-        mean = ((lanes.total + lanes.block_sums[0]) / n).T
+        mean = ((sums.total + sums.block_sums[0]) / n).T
         scatter = np.empty((LANES, dim, dim))
         at = np.tril_indices(dim)
-        scatter[:, at[0], at[1]] = scatter[:, at[1], at[0]] = lanes.scatter.T
-        mixed = lanes.cross.T[:, :, None] * mean[:, None, :]
+        scatter[:, at[0], at[1]] = scatter[:, at[1], at[0]] = sums.scatter.T
+        mixed = sums.cross.T[:, :, None] * mean[:, None, :]
         squares = ages.age_squares * mean[:, :, None] * mean[:, None, :]
         covariance = (scatter - mixed - np.swapaxes(mixed, 1, 2) + squares) / ages.ages
         return np.asarray(self.stream.theta_star) + mean, covariance
@@ -105,6 +109,12 @@ def ages_up_to(plan: BlockPlan, n: int) -> AgeSums:
     )
 
 
+def ages_at(k: NDArray[np.int64], starts: NDArray[np.int64]) -> Vector:
+    """The age of the block that each row belongs to."""
+    begun = starts[np.searchsorted(starts, k, "right") - 1]
+    return (k - begun + 1).astype(np.float64)
+
+
 @kernel
 def fill_normals(rng, normals):  # type: ignore[no-untyped-def]
     flat = normals.reshape(-1)
@@ -124,12 +134,9 @@ def run_group(cases: Sequence[Case], checkpoints: Sequence[int], seed: int, grou
         k = np.arange(first, first + CHUNK)
         fill_normals(rng, normals)
         rng.random(out=uniforms)
-        rows = {
-            a: Rows(normals, uniforms, PowerStep(ETA, a)(k), k - begun[np.searchsorted(begun, k, "right") - 1] + 1.0)
-            for a, begun in starts.items()
-        }
+        rows = {a: Rows(normals, uniforms, PowerStep(ETA, a)(k), ages_at(k, begun)) for a, begun in starts.items()}
         for run in runs:
-            run.walk(rows[run.case.exponent], run.stream, run.lanes)
+            walk(rows[run.case.exponent], run.stream, run.lanes)
         if k[-1] in checkpoints:
             for run, found in zip(runs, read, strict=True):
                 found.append(run.read(int(k[-1])))
@@ -139,9 +146,7 @@ def run_group(cases: Sequence[Case], checkpoints: Sequence[int], seed: int, grou
     ]
 
 
-def run_groups(
-    cases: Sequence[Case], checkpoints: Sequence[int], seed: int, groups: int, runner: Runner
-) -> list[Runs]:
+def run_groups(cases: Sequence[Case], checkpoints: Sequence[int], seed: int, groups: int, runner: Runner) -> list[Runs]:
     """The runs of every case over all groups, LANES replicates each."""
     key = _key(cases, checkpoints, seed)
     found: dict[int, list[Runs]] = {}

@@ -11,7 +11,7 @@ from halfwidth.plots.sheet import Line, Panel, Sheet
 
 Curve = tuple[list[float], list[float]]
 
-_KINDS = ("error", "bias", "spread")
+_PARTS = ("error", "bias", "spread")
 _NAMES = (BM, CALIBRATED, AUTO)
 _WORDS = {"dim": "d = {}", "a": "a = {}"}
 _SIGMA = {"error": "sigma_error", "bias": "sigma_bias", "spread": "sigma_spread"}
@@ -71,14 +71,20 @@ def _line(run: Sequence[Row], field: str, value: str, at: int, kinds: Sequence[s
 
 def _error(rows: list[Row], key: str, where: str) -> Panel:
     runs = _runs(rows, key, BM)
-    lines = [_line(run, "sigma_error", value, at, _KINDS, "error") for at, value, run in runs]
+    kinds = _error_kinds(key)
+    lines = [_line(run, "sigma_error", value, at, kinds, kinds[0]) for at, value, run in runs]
     references = [_power(run, "sigma_error", theory(run[-1]["a"])) for _, _, run in runs]
     return Panel(f"error of Sigma_hat\n{where}", "spectral norm", lines, log_y=True, references=references)
 
 
+def _error_kinds(key: str) -> Sequence[str]:
+    """Beside its bias and spread the error is a part; in a sheet with coverage it is a method's."""
+    return _PARTS if key == "dim" else _NAMES
+
+
 def _parts(rows: list[Row], key: str, where: str) -> Panel:
     lines = [
-        _line(run, _SIGMA[kind], value, at, _KINDS, kind)
+        _line(run, _SIGMA[kind], value, at, _PARTS, kind)
         for kind in ("bias", "spread")
         for at, value, run in _runs(rows, key, BM)
     ]
@@ -90,13 +96,15 @@ def _slopes(rows: list[Row], key: str, where: str) -> Panel:
     for at, value, run in _runs(rows, key, BM):
         kept = [row for row in run if row["local_slope"] is not None]
         xs, ys = [row["step"] for row in kept], [row["local_slope"] for row in kept]
-        lines.append(Line(xs, ys, value, at, "error", 0, [2.0 * row["local_slope_se"] for row in kept]))
+        lines.append(Line(xs, ys, value, at, _error_kinds(key)[0], 0, [2.0 * row["local_slope_se"] for row in kept]))
         references.append(([float(x) for x in xs], [theory(run[-1]["a"])] * len(xs)))
     return Panel(f"local slope over a factor of 16\n{where}", "slope", lines, references=references)
 
 
 def _coverage(rows: list[Row], key: str, where: str) -> Panel:
-    return Panel(f"coverage of the exact theta*\n{where}", "coverage", _by_name(rows, "coverage", key), nominal=_band(rows))
+    return Panel(
+        f"coverage of the exact theta*\n{where}", "coverage", _by_name(rows, "coverage", key), nominal=_band(rows)
+    )
 
 
 def _widths(rows: list[Row], key: str, where: str) -> Panel:

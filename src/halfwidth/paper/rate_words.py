@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from halfwidth.inference.laws import block_law
+from halfwidth.inference.laws import BrownianLaw, block_law
 from halfwidth.paper.comparisons import last, place
 from halfwidth.paper.paper_scores import Row
-from halfwidth.paper.rate_compare import KEYS, of_case, power_of_two, rate_from
-from halfwidth.paper.rate_scores import AUTO, BM, CALIBRATED, FACTOR, theory
+from halfwidth.paper.rate_compare import KEYS, SEVERAL, of_case, power_of_two, rate_from
+from halfwidth.paper.rate_scores import AUTO, BM, CALIBRATED, FACTOR, LEVEL, theory
 from halfwidth.schedules import BlockPlan
 
 _SMALL = 2**14
@@ -25,9 +25,9 @@ def _rate(rows: Sequence[Row]) -> str:
     top = power_of_two(ends[0]["step"])
     lines = [
         f"**From which n on the rate holds.** Local slopes of the error over a factor of {FACTOR}, with standard "
-        f"errors, and the first n from which on all of them agree with -(1-a)/4 within two standard errors:",
+        f"errors, and the first n from which on all of them are within {SEVERAL:.0f} standard errors of -(1-a)/4:",
         "",
-        f"| case | theory | slope at {power_of_two(_SMALL)} | slope at {top} | agrees from |",
+        f"| case | theory | slope at {power_of_two(_SMALL)} | slope at {top} | holds from |",
         "|---|---|---|---|---|",
     ]
     for end in ends:
@@ -40,21 +40,23 @@ def _rate(rows: Sequence[Row]) -> str:
 
 
 def _late(rows: Sequence[Row]) -> str:
-    """Bias and spread of Sigma_hat at a small n and at the end, and where the spread takes over."""
+    """Bias and spread of Sigma_hat along the run, and the slope of each at the end."""
+    steps = _some_steps(rows)
     lines = [
-        "**Why it shows so late.** The blocks are as long as n^((1+a)/2), so that there are about n^((1-a)/2) of them: "
-        "the spread of Sigma_hat falls like n^-(1-a)/4, the theorem's rate. Its bias, from blocks that are not long "
-        "against the correlation time n^a of the iterates, falls like n^-(1-a)/2, twice as fast, but starts larger:",
+        "**Why it shows so late.** Blocks are about as long as n^((1+a)/2), so that there are about n^((1-a)/2) of "
+        "them, and the spread of Sigma_hat falls like n^-(1-a)/4: the theorem's rate. Two things hide it. As long as "
+        "the blocks are not long against the correlation time of the iterates, which grows like n^a, Sigma_hat is too "
+        "small; this bias falls like n^-(1-a)/2, and for small d it is the larger part at first. And a Sigma_hat that "
+        "is too small has a spread that is too small: it stays flat or even grows until the bias is gone. Bias and "
+        "spread of Sigma_hat, in spectral norm:",
         "",
-        f"| case | bias, spread at {power_of_two(_SMALL)} | bias, spread at the end | spread exceeds bias from |",
-        "|---|---|---|---|",
+        "| case | " + " | ".join(f"bias, spread at {power_of_two(n)}" for n in steps) + " |",
+        "|---" * (1 + len(steps)) + "|",
     ]
     for end in last(rows, name=BM):
         run = of_case(rows, end, BM)
-        pairs = [f"{row['sigma_bias']:.2f}, {row['sigma_spread']:.2f}" for row in (_at(run, _SMALL), end)]
-        larger = _last_stretch([row["sigma_spread"] > row["sigma_bias"] for row in run])
-        since = "not yet" if larger is None else power_of_two(run[larger]["step"])
-        lines.append(f"| {place(end, *KEYS)} | {' | '.join(pairs)} | {since} |")
+        cells = [f"{_at(run, n)['sigma_bias']:.2f}, {_at(run, n)['sigma_spread']:.2f}" for n in steps]
+        lines.append(f"| {place(end, *KEYS)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -64,9 +66,10 @@ def _coverage(rows: Sequence[Row]) -> str:
         "**Where coverage comes to, and why the calibrated interval is there so much earlier.** Both intervals have "
         "the same centre and the same Sigma_hat. The normal one takes Sigma_hat as exact; but it has few effective "
         "degrees of freedom, "
-        + ", ".join(f"{_freedom(rows, n):.1f} at {power_of_two(n)}" for n in _some_steps(rows))
-        + f" (a = {rows[0]['a']}). The calibrated one divides by the quantile of the law that belongs to these blocks, "
-        "and needs no more than that the blocks are long:",
+        + ", ".join(f"{_law(rows, n).degrees_of_freedom:.1f} at {power_of_two(n)}" for n in _some_steps(rows))
+        + f" (a = {rows[0]['a']}). The calibrated one takes the quantile of the law that belongs to these blocks, "
+        + ", ".join(f"{_law(rows, n).quantile(LEVEL):.2f} at {power_of_two(n)}" for n in _some_steps(rows))
+        + ", instead of 1.96:",
         "",
         f"| case | normal at {power_of_two(_SMALL)} | calibrated at {power_of_two(_SMALL)} | normal at the end | "
         "calibrated at the end | the normal one's end is reached by the calibrated one at |",
@@ -84,10 +87,10 @@ def _coverage(rows: Sequence[Row]) -> str:
 
 def _bias(rows: Sequence[Row]) -> str:
     lines = [
-        "**Why the bias stays.** Where the data respond to theta or the loss is not quadratic, E theta_k - theta* is of "
-        "the order of the step, k^-a; the average inherits n^-a, its standard deviation falls like n^-1/2, and their "
-        "ratio like n^-(a-1/2): hardly at all for a near 1/2. Without feedback a linear stream has only the bias of "
-        "its start. Bias in standard deviations:",
+        "**Why the bias stays.** Where the data respond to theta or the loss is not quadratic, E theta_k - theta* is "
+        "of the order of the step, k^-a; the average inherits n^-a, its standard deviation falls like n^-1/2, and "
+        "their ratio like n^-(a-1/2): hardly at all for a near 1/2. Without feedback a linear stream has only the bias "
+        "of its start. Bias in standard deviations:",
         "",
         "| case | " + " | ".join(power_of_two(n) for n in _some_steps(rows)) + " |",
         "|---" * (1 + len(_some_steps(rows))) + "|",
@@ -107,7 +110,7 @@ def _auto(rows: Sequence[Row]) -> str:
         "averaging iterates, so that neither a correlation time that grows with n nor the bias of the steps is in its "
         "way.",
         "",
-        "| case | error of the covariance: BM, auto | coverage: BM, calibrated, auto | width over the oracle's: the same |",
+        "| case | covariance error: BM, auto | coverage: BM, calibrated, auto | width over the oracle's: the same |",
         "|---|---|---|---|",
     ]
     for end in ends:
@@ -135,20 +138,10 @@ def _some_steps(rows: Sequence[Row]) -> list[int]:
     return [step for step in (2**12, _SMALL, 2**20, 2**24) if step in steps]
 
 
-def _freedom(rows: Sequence[Row], n: int) -> float:
-    starts = BlockPlan.for_step(rows[0]["a"]).starts_up_to(n)
-    return block_law(tuple(starts.tolist()), n).degrees_of_freedom
+def _law(rows: Sequence[Row], n: int) -> BrownianLaw:
+    """The law of the blocks of the first case."""
+    return block_law(tuple(BlockPlan.for_step(rows[0]["a"]).starts_up_to(n).tolist()), n)
 
 
 def _earlier(reached: int, end: int) -> str:
     return f"{power_of_two(reached)}, {end // reached:,} times earlier"
-
-
-def _last_stretch(holds: Sequence[bool]) -> int | None:
-    """Where the last unbroken run of True begins, None if the last is False."""
-    start = None
-    for at in range(len(holds) - 1, -1, -1):
-        if not holds[at]:
-            break
-        start = at
-    return start

@@ -78,9 +78,9 @@ def _ends(rows: Sequence[Row]) -> str:
     for row in last(rows):
         cells = ["-" if row[label] is None else str(row[label]) for label in labels]
         lines.append(f"| {' | '.join(cells + [_number(row.get(field)) for field in ends.values()])} |")
-    estimated = "\\* against theta* and Sigma estimated from many runs, as in the paper; all else against the exact ones. "
+    star = "\\* against theta* and Sigma estimated from many runs, as in the paper; all else against the exact ones. "
     note = "Error: spectral norm of the covariance's error. bias/sd: bias of the estimate over the average's exact sd."
-    return "\n".join(lines) + "\n\n" + (estimated if "sigma_error_paper" in rows[0] else "") + note
+    return "\n".join(lines) + "\n\n" + (star if "sigma_error_paper" in rows[0] else "") + note
 
 
 def _number(value: float | None) -> str:

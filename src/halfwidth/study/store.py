@@ -112,7 +112,7 @@ class Store:
         except _UNREADABLE:
             return None
 
-    def save_arrays(self, key: str, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def save_arrays(self, key: str, name: str, arrays: Mapping[str, Any]) -> None:
         """Keep arrays under a key and a name."""
         place = _opened(self._arrays_place(key), "key.txt", key)
         _write(place / f"{name}.npz", lambda file: np.savez(file, **dict(arrays)))
