@@ -7,7 +7,7 @@ import pytest
 from halfwidth.paper.panels import EXACT, sheet
 from halfwidth.plots import fit, study
 from halfwidth.plots import sheet as sheets
-from halfwidth.plots.sheet import RATE, draw_sheet
+from halfwidth.plots.sheet import RATE, Line, Panel, Sheet, draw_sheet
 from halfwidth.plots.style import COLOURS, new_figure, ramp
 
 
@@ -143,3 +143,20 @@ def test_logarithmic_axes_have_few_plain_labels():
         axes.set_xlim(low, high)
         log_ticks(axes.xaxis)
         assert tick_labels(figure, axes.xaxis) == labels
+
+
+def test_a_sheet_shades_the_bands_of_its_lines_and_names_its_references(drawn, tmp_path):
+    steps = [1_000, 10_000, 100_000]
+    line = Line(steps, [0.1, 0.0, -0.1], "d = 2", 0, half_band=[0.05, 0.02, 0.01])
+    panels = [Panel("slopes", "slope", [line], references=[(steps, [-0.1] * 3), (steps, [-0.2] * 3)])]
+    draw_sheet(Sheet("s", "title", 1, panels, "theory"), tmp_path)
+    (axis,) = drawn[0].axes
+    (band,) = axis.collections
+    low, high = band.get_paths()[0].vertices[:, 1].min(), band.get_paths()[0].vertices[:, 1].max()
+    assert (low, high) == pytest.approx((-0.11, 0.15))
+    assert [list(drawn_line.get_ydata()) for drawn_line in axis.get_lines()] == [
+        [-0.1] * 3,
+        [-0.2] * 3,
+        [0.1, 0.0, -0.1],
+    ]
+    assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == ["d = 2", "theory"]

@@ -25,7 +25,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.inference.laws import NormalLaw, block_law
+from halfwidth.inference.brownian_law import block_law
+from halfwidth.inference.laws import NormalLaw
 from halfwidth.paper.paper_scores import Row, log_slope, mean_and_error
 from halfwidth.paper.rate_runs import Case, Runs
 from halfwidth.study.replicate import Notes

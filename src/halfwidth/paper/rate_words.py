@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from halfwidth.inference.laws import BrownianLaw, block_law
+from halfwidth.inference.brownian_law import BrownianLaw, block_law
 from halfwidth.paper.comparisons import last, place
 from halfwidth.paper.paper_scores import Row
 from halfwidth.paper.rate_compare import KEYS, SEVERAL, of_case, power_of_two, rate_from

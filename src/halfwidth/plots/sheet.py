@@ -32,8 +32,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes; `nominal` draws a level and the band in which chance would leave it, `references` curves
-    that theory gives."""
+    """One pair of axes.
+
+    `nominal` draws a level and the band in which chance would leave it, `references` the curves that theory gives.
+    """
 
     title: str
     y: str
