@@ -22,6 +22,12 @@ PROBLEMS = {
     "seed-logistic": {"ridge": 0.3, "epsilon": 1.0},
     "performative-mean": {},
     "performative-ar": {"psi": 0.8, "memory": 4.0},
+    "location-scale": {},
+    "multi-player-game": {},
+    "pricing": {},
+    "garnet-td": {"trace": 0.5, "noise": 0.3},
+    "random-walk-td": {"trace": 0.3},
+    "q-learning": {},
     "quantile-linear": {"tau": 0.8, "phi": 0.6, "psi": 0.6},
 }
 BATCH = 2_000

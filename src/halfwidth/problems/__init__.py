@@ -9,8 +9,12 @@ from typing import Any
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.problems.autoregressive import ar_logistic, ar_poisson
 from halfwidth.problems.base import Problem, Truth
+from halfwidth.problems.control.q_learning import q_learning
+from halfwidth.problems.control.temporal_difference import frozen_lake_td, garnet_td, random_walk_td
 from halfwidth.problems.feature_table import table_linear, table_logistic, table_poisson
 from halfwidth.problems.linear_streams import ar_linear, iid_linear, seed_linear
+from halfwidth.problems.location_games import multi_player_game, pricing
+from halfwidth.problems.location_scale import location_scale
 from halfwidth.problems.performative_ar import performative_ar
 from halfwidth.problems.performative_mean import performative_mean
 from halfwidth.problems.quantile_linear import quantile_linear
@@ -34,6 +38,13 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "swap-game": swap_game,
     "strategic-logistic": strategic_logistic,
     "strategic-credit": strategic_credit,
+    "location-scale": location_scale,
+    "multi-player-game": multi_player_game,
+    "pricing": pricing,
+    "garnet-td": garnet_td,
+    "random-walk-td": random_walk_td,
+    "frozen-lake-td": frozen_lake_td,
+    "q-learning": q_learning,
     "rotating-game": rotating_game,
     "performative-ar": performative_ar,
     "troubled-linear": troubled_linear,

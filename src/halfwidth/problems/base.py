@@ -54,14 +54,19 @@ class Truth:
         The point theta* that learners converge to.
     sigma : array_like of shape (d, d)
         The limit covariance Sigma of sqrt(n) (theta_bar - theta*).
+    optimum : array_like of shape (d,), optional
+        Where it is known, the point that is best for somebody who knows how the data respond to theta.
     """
 
     theta_star: Vector
     sigma: Vector
+    optimum: Vector | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "theta_star", _frozen(self.theta_star))
         object.__setattr__(self, "sigma", _frozen(self.sigma))
+        if self.optimum is not None:
+            object.__setattr__(self, "optimum", _frozen(self.optimum))
 
 
 @dataclass(frozen=True, eq=False)
