@@ -17,14 +17,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.checks import check_positive
-from halfwidth.errors import InputError
+from halfwidth.errors import BadState, InputError
 
 Schedule = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
@@ -190,3 +190,27 @@ class BlockPlan:
     def starts_up_to(self, n: int) -> NDArray[np.int64]:
         """The first rows of all blocks that have begun by row n."""
         return np.array([self.start(m) for m in range(1, self.blocks_up_to(n) + 1)], dtype=np.int64)
+
+
+SCHEDULES: dict[str, Any] = {cls.__name__: cls for cls in (PowerStep, ConstantStep, Threshold, TruncationSets)}
+"""The schedules that a state can hold, by name."""
+
+
+def schedule_to_state(schedule: Any, name: str) -> dict[str, Any]:
+    """A schedule as its name and its numbers; `name` is the argument it was given as."""
+    if type(schedule) not in SCHEDULES.values():
+        rule = f"be one of {', '.join(SCHEDULES)} to be kept in a state"
+        raise InputError.of(name, rule, type(schedule).__name__)
+    return {"schedule": type(schedule).__name__, **asdict(schedule)}
+
+
+def schedule_from_state(state: Any) -> Any:
+    """The schedule that `schedule_to_state` described."""
+    kind = SCHEDULES.get(str(state.get("schedule"))) if isinstance(state, dict) else None
+    if kind is None:
+        raise BadState.at("schedule", f"be one of {', '.join(SCHEDULES)}", state)
+    values = {name: value for name, value in state.items() if name != "schedule"}
+    names = {field.name for field in fields(kind)}
+    if set(values) != names:
+        raise BadState.at(f"schedule {kind.__name__}", f"name {', '.join(sorted(names))}", sorted(values))
+    return kind(**values)

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halfwidth import OverlappingBatchMeans, PowerStep, learners
-from halfwidth.errors import NotEnoughData
+from halfwidth.errors import BadState, InputError, NotEnoughData
 from halfwidth.learners.base import Learner
 from halfwidth.learners.own_result import OwnResult
 from halfwidth.learners.warm_start import collect_rows, warm_theta
 from halfwidth.problems import problem
+from halfwidth.state.checkpoint import read_checkpoint, write_checkpoint
 
 DIM = 3
 WORLD = problem("iid-linear", dim=DIM)
@@ -81,8 +82,8 @@ class Recorder(OverlappingBatchMeans):
         return np.concatenate(self.chunks)
 
 
-def fresh(kind, *, world=WORLD, seed=3, **common):
-    return kind.learner(world, step=STEP, watchers=[Recorder()], seed=seed, **kind.options, **common)
+def fresh(kind, *, world=WORLD, seed=3, **options):
+    return kind.learner(world, step=STEP, watchers=[Recorder()], seed=seed, **kind.options, **options)
 
 
 def given_rows(n, seed=3):
@@ -92,11 +93,16 @@ def given_rows(n, seed=3):
     return rows
 
 
-def assert_same_run(one, other):
-    """Bit for bit in every iterate; results to the rounding of sums over differently cut chunks."""
+def assert_same_steps(one, other):
+    """Bit for bit in every iterate."""
     assert (one.n_seen, one.n_iterates) == (other.n_seen, other.n_iterates)
     np.testing.assert_array_equal(one.theta, other.theta)
     np.testing.assert_array_equal(one.watchers[0].thetas, other.watchers[0].thetas)
+
+
+def assert_same_run(one, other):
+    """Bit for bit in every iterate; results to the rounding of sums over differently cut chunks."""
+    assert_same_steps(one, other)
     np.testing.assert_allclose(one.theta_bar, other.theta_bar, rtol=1e-12, atol=1e-13)
     first, second = one.result(), other.result()
     assert (first.n, first.method, first.law.name) == (second.n, second.method, second.law.name)
@@ -236,3 +242,73 @@ def test_own_results_are_symmetric_positive_and_complete(kind):
 def test_too_few_rows_are_refused_with_what_is_needed(kind):
     with pytest.raises(NotEnoughData, match="needs at least"):
         fresh(kind).result()
+
+
+def assert_equal_states(one, other):
+    """Bit for bit, wherever the numbers are."""
+    assert type(one) is type(other)
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            assert_equal_states(one[key], other[key])
+    elif isinstance(one, (list, tuple)):
+        assert len(one) == len(other)
+        for first, second in zip(one, other, strict=True):
+            assert_equal_states(first, second)
+    elif isinstance(one, np.ndarray):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        assert one.tobytes() == other.tobytes()
+    else:
+        assert one == other
+
+
+@every_learner
+@pytest.mark.parametrize(
+    ("cut", "start"), [(0, {}), (421, {}), (31, {"warm_start": 57}), (301, {"warm_start": 57, "burn_in": 133})]
+)
+def test_a_run_that_is_resumed_from_its_state_goes_on_with_the_same_bits(kind, cut, start, tmp_path):
+    """The state travels through a checkpoint file; the resumed run equals the same run cut at the same place."""
+    learner = fresh(kind, **start).run(cut)
+    write_checkpoint(tmp_path / "state", learner.to_state())
+    resumed = kind.learner.from_state(read_checkpoint(tmp_path / "state"), WORLD)
+    assert_equal_states(resumed.to_state(), learner.to_state())
+    rows = given_rows(700)
+    for run in (learner, resumed):
+        run.run(400)
+        run.consume(rows[:300])
+    assert_equal_states(resumed.to_state(), learner.to_state())
+    np.testing.assert_array_equal(resumed.result().covariance, learner.result().covariance)
+
+
+@every_learner
+def test_a_state_of_another_problem_or_learner_is_refused(kind):
+    state = fresh(kind).run(100).to_state()
+    with pytest.raises(BadState, match=r"state\.problem\.params must be that of the problem given"):
+        kind.learner.from_state(state, problem("iid-linear", dim=DIM, noise=2.0))
+    with pytest.raises(BadState, match=r"state\.kind must be"):
+        kind.learner.from_state(state | {"kind": "another"}, WORLD)
+    with pytest.raises(BadState, match=r"state\.theta must"):
+        kind.learner.from_state(state | {"theta": np.full(DIM, np.nan)}, WORLD)
+    with pytest.raises(BadState, match=r"state\.kept must name"):
+        kind.learner.from_state(state | {"kept": {"odd": 1}}, WORLD)
+
+
+@every_learner
+@pytest.mark.parametrize("warm_start", [0, 40])
+def test_a_row_that_is_not_finite_raises_after_the_rows_before_it_were_learned(kind, warm_start):
+    rows = given_rows(600)
+    for bad, value in ((23, np.nan), (411, np.inf)):
+        broken = rows.copy()
+        broken[bad, 1] = value
+        learner = fresh(kind, warm_start=warm_start)
+        with pytest.raises(InputError, match=f"row {bad} has {value} in column 1. The rows before it were learned"):
+            learner.consume(broken)
+        assert learner.n_seen == bad
+        assert_same_steps(learner.consume(rows[bad:]), fresh(kind, warm_start=warm_start).consume(rows))
+
+
+@every_learner
+def test_run_and_consume_give_the_learner_back(kind):
+    learner = fresh(kind)
+    assert learner.run(3) is learner
+    assert learner.consume(given_rows(2)) is learner

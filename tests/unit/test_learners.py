@@ -186,7 +186,7 @@ def test_divergence_raises_with_advice_and_leaves_the_watchers_untouched():
         return np.where(k > 10_000, 2.0, 0.01)
 
     learner = SGD(problem("iid-linear", dim=5), step=explodes_in_the_second_chunk, watchers=[watcher])
-    with pytest.raises(Diverged, match=r"left the finite numbers at row 10,\d+; take smaller steps.*CappedSGD"):
+    with pytest.raises(Diverged, match=r"theta is not finite at row 10,\d+; take smaller steps.*CappedSGD"):
         learner.run(20_000)
     assert watcher.n_seen == learner.n_seen == 8_192
     assert np.isfinite(watcher.covariance()).all()
@@ -298,6 +298,6 @@ def test_a_gradient_that_is_returned_instead_of_written_is_noticed():
         SGD(Problem(1, returns, sample, row_size=1)).run(10)
 
 
-def test_a_run_that_nobody_watched_says_so():
-    with pytest.raises(InputError, match="nobody watched this run"):
+def test_a_run_without_a_watcher_says_so():
+    with pytest.raises(InputError, match="no watcher is attached to this run"):
         SGD(problem("iid-linear", dim=2)).run(10).result()

@@ -1,115 +1,87 @@
 """The learner contract: owns theta, consumes rows, says which theta it deploys, and ends in a result.
 
 A learner works through rows in chunks. Where the problem has its own source, each row is drawn while the current theta
-is deployed (so that a world that answers back sees every step); otherwise rows are given. After every chunk the
-iterates go to all watchers.
-
-With `warm_start=m` the first m rows only find a start (`halfwidth.learners.warm_start`), where the trajectory begins:
-its count k starts at 1. With `burn_in=b` its first b iterates are walked and forgotten: k runs on, but watchers,
-averages and results see nothing of them. All these rows count in `n_seen`, since they were paid for, not in
-`n_iterates`.
+is deployed (so that state-dependent data see every step); otherwise rows are given. After every chunk the iterates go
+to all watchers.
 """
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, Self, TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from halfwidth.checks import check_count, check_vector
-from halfwidth.errors import Diverged, InputError
+from halfwidth.checks import check_count
+from halfwidth.errors import InputError
 from halfwidth.inference import Result
-from halfwidth.learners.warm_start import collect_rows, warm_theta
+from halfwidth.kernels.rows import finite_rows
+from halfwidth.learners.learner_state import State, learner_state, restored_learner
+from halfwidth.learners.trajectory import Seed, Trajectory
 from halfwidth.problems import Problem
-from halfwidth.schedules import PowerStep, Schedule
+from halfwidth.schedules import Schedule
 from halfwidth.watchers import Watcher
 from halfwidth.watchers.base import Critical
 
-Seed = int | np.random.SeedSequence | np.random.Generator
-Vector = NDArray[np.float64]
 
-_CHUNK_NUMBERS = 196_608  # rows and iterates of a chunk stay in the processor's cache
+class LearnerOptions(TypedDict, total=False):
+    """The keyword arguments that every learner takes; `Learner` documents them."""
 
-
-def finite_rows(rows: Vector) -> int:
-    """How many rows there are before the first that is not finite."""
-    if math.isfinite(rows.sum()):  # one quick pass; only an odd sum is looked at closely
-        return len(rows)
-    finite = np.isfinite(rows).all(axis=1)
-    return len(rows) if finite.all() else int(np.argmin(finite))
+    step: Schedule | None
+    watchers: Sequence[Watcher]
+    seed: Seed
+    theta_0: ArrayLike | None
+    warm_start: int
+    burn_in: int
 
 
-class Learner(ABC):
-    """A trajectory of theta, made chunk by chunk."""
+class Learner(Trajectory):
+    """A trajectory of theta, made chunk by chunk.
 
-    name: str
-    checks_rows: ClassVar[bool] = False
-    """Whether `_walk` itself leaves off at a given row that is not finite; otherwise rows are looked at before."""
+    Parameters
+    ----------
+    problem : Problem
+        The gradient, and the source of rows where there is one.
+    step : schedule, optional
+        Step size eta_k as a function of k = 1, 2, ...; `PowerStep()` by default.
+    watchers : sequence of Watcher
+        Estimators that observe the iterates; each must have the problem's dimension.
+    seed : int, SeedSequence or Generator
+        Source of the random numbers that rows are drawn with.
+    theta_0 : array_like, optional
+        Start of the trajectory; the problem's own by default.
+    warm_start : int
+        Number of first rows that only find a start.
+    burn_in : int
+        Number of first iterates that are discarded.
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        step: Schedule | None = None,
-        watchers: Sequence[Watcher] = (),
-        seed: Seed = 0,
-        theta_0: ArrayLike | None = None,
-        warm_start: int = 0,
-        burn_in: int = 0,
-    ) -> None:
-        for watcher in watchers:
-            if watcher.dim != problem.dim:
-                raise InputError.of("watchers", f"have dim {problem.dim}, as the problem has", watcher.dim)
-        self.problem = problem
-        self.step: Schedule = PowerStep() if step is None else step
-        self.watchers = tuple(watchers)
-        self.rng = np.random.default_rng(seed)
-        self.n_seen = 0
-        self.warm_start = check_count("warm_start", warm_start, at_least=0)
-        self.burn_in = check_count("burn_in", burn_in, at_least=0)
-        self._buffer = np.empty((self.warm_start, problem.row_size))
-        start = problem.theta_0 if theta_0 is None else theta_0
-        self._theta_0 = check_vector("theta_0", start, problem.dim)  # type: ignore[arg-type]
-        self._theta = self._theta_0.copy()
-        self._total = np.zeros(problem.dim)  # of theta minus theta_0
-        self._state = np.array(problem.state_0)
-        chunk = max(64, min(8192, _CHUNK_NUMBERS // problem.dim))
-        self._rows = np.empty((chunk, problem.row_size))
-        self._thetas = np.empty((chunk, problem.dim))
+    Raises
+    ------
+    InputError
+        An argument breaks its rule, or the problem lacks a function that the learner needs.
+    """
 
-    @abstractmethod
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> int | None:
-        """Take one step for each row, drawing it first if asked to; write the iterates into `thetas`.
+    def run(self, steps: int) -> Self:
+        """Draw rows from the problem and learn from each.
 
-        Returns how many rows were learned, or None for all of them.
+        Parameters
+        ----------
+        steps : int
+            Number of rows.
+
+        Returns
+        -------
+        Self
+            The learner itself.
+
+        Raises
+        ------
+        InputError
+            The problem has no sampler.
+        Diverged
+            An iterate is not finite.
         """
-
-    @property
-    def theta(self) -> Vector:
-        """The current iterate."""
-        return self._theta.copy()
-
-    @property
-    def n_iterates(self) -> int:
-        """How many iterates the average is over: the rows seen after the warm start and the burn-in."""
-        return max(self.n_seen - self.warm_start - self.burn_in, 0)
-
-    @property
-    def deployed(self) -> Vector:
-        """The parameter that the world sees while it makes the next row."""
-        return self.theta
-
-    @property
-    def theta_bar(self) -> Vector:
-        """The average of all iterates so far; the start while there are none."""
-        return np.asarray(self._theta_0 + self._total / max(self.n_iterates, 1))
-
-    def run(self, steps: int) -> Learner:
-        """Draw this many rows from the problem and learn from each."""
         check_count("steps", steps, at_least=0)
         if self.problem.sample is None:
             raise InputError(f"problem {self.problem.name!r} has no sampler: give rows to consume(rows) instead")
@@ -120,18 +92,33 @@ class Learner(ABC):
             done += size
         return self
 
-    def consume(self, rows: ArrayLike) -> Learner:
-        """Learn from given rows, in order; a row holds what the problem's gradient reads, like (u, y).
+    def consume(self, rows: ArrayLike) -> Self:
+        """Learn from given rows, in order.
 
-        A row that is not finite raises, after the rows before it were learned.
+        Parameters
+        ----------
+        rows : array_like of shape (m, row_size)
+            Each row holds what the problem's gradient reads, like (u, y).
+
+        Returns
+        -------
+        Self
+            The learner itself.
+
+        Raises
+        ------
+        InputError
+            A row is not finite; the rows before it were learned.
+        Diverged
+            An iterate is not finite.
         """
         array = np.ascontiguousarray(rows, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != self.problem.row_size:
             raise InputError.of("rows", f"have shape (m, {self.problem.row_size})", np.shape(rows))
         for at in range(0, len(array), len(self._rows)):
             chunk = array[at : at + len(self._rows)]
-            unseen = self.n_seen < self.warm_start or not self.checks_rows
-            learned = self._take(False, chunk[: finite_rows(chunk)] if unseen else chunk)
+            unchecked = self.n_seen < self.warm_start or not self.checks_rows
+            learned = self._take(False, chunk[: finite_rows(chunk)] if unchecked else chunk)
             if learned < len(chunk):
                 column = int(np.argmin(np.isfinite(chunk[learned])))
                 raise InputError(
@@ -140,64 +127,33 @@ class Learner(ABC):
                 )
         return self
 
-    def _take(self, draw: bool, rows: Vector) -> int:
-        """Learn from the rows; returns from how many, which is all of them unless `_walk` left off."""
-        warm = min(max(self.warm_start - self.n_seen, 0), len(rows))
-        if warm:
-            self._warm(draw, rows[:warm])
-        return warm + (self._follow(draw, rows[warm:]) if warm < len(rows) else 0)
-
-    def _follow(self, draw: bool, rows: Vector) -> int:
-        """Follow the trajectory along the rows after the warm start."""
-        burning = self.warm_start + self.burn_in - self.n_seen
-        if 0 < burning < len(rows):
-            burned = self._follow(draw, rows[:burning])
-            return burned + (self._follow(draw, rows[burning:]) if burned == burning else 0)
-        k = np.arange(1, len(rows) + 1) + (self.n_seen - self.warm_start)
-        learned = self._walk(draw, rows, self._thetas[: len(rows)], k)
-        thetas = self._thetas[: len(rows) if learned is None else learned]
-        if not np.isfinite(self._theta).all():
-            first = self.n_seen + 1 + int(np.argmin(np.isfinite(thetas).all(axis=1)))
-            raise Diverged(
-                f"the iterates left the finite numbers at row {first:,}; take smaller steps, or cap them at the "
-                "row's curvature (CappedSGD, --learner capped)"
-                + (". A gradient of your own must be written into its last argument" if first == 1 else "")
-            )
-        self.n_seen += len(thetas)
-        if burning > 0:
-            self._forget()
-        elif len(thetas):
-            self._add_to_total(thetas)
-            for watcher in self.watchers:
-                watcher.take(thetas)
-        return len(thetas)
-
-    def _add_to_total(self, thetas: Vector) -> None:
-        self._total += np.ones(len(thetas)) @ thetas - len(thetas) * self._theta_0
-
-    def _warm(self, draw: bool, rows: Vector) -> None:
-        """Collect rows until the buffer is full, then begin."""
-        if draw:
-            collect_rows(self.problem, self.rng, self._theta, self._state, rows)
-        self._buffer[self.n_seen : self.n_seen + len(rows)] = rows
-        self.n_seen += len(rows)
-        if self.n_seen == self.warm_start:
-            self._start_at(warm_theta(self.problem, self.step, self._theta, self._buffer))
-            self._buffer = self._buffer[:0].copy()
-
-    def _start_at(self, theta: Vector) -> None:
-        """Begin the trajectory at theta; learners with several trajectories move them all there."""
-        self._theta_0[:] = theta
-        self._theta[:] = theta
-
-    def _forget(self) -> None:  # noqa: B027  (most learners keep nothing but the average)
-        """Drop what a result would be built from: these iterates belong to the burn-in."""
-
     def result(self, watcher: Watcher | None = None, critical: Critical = "calibrated") -> Result:
-        """What can be said now, by the given watcher or the only one there is, with this run's own facts."""
+        """What can be said now.
+
+        Parameters
+        ----------
+        watcher : Watcher, optional
+            One of the learner's watchers; needs to be named when there are several.
+        critical : {"calibrated", "normal"}
+            Quantiles of the watcher's own limit law, or of the normal law for comparison.
+
+        Returns
+        -------
+        Result
+            The watcher's result, with this run's own diagnostics.
+
+        Raises
+        ------
+        InputError
+            No watcher is attached, or several are and none is named.
+        NotEnoughData
+            The watcher has seen too few iterates.
+        """
         if watcher is None:
             if not self.watchers:
-                raise InputError("nobody watched this run: give the learner watchers=[...] before it runs, or use Auto")
+                raise InputError(
+                    "no watcher is attached to this run: give the learner watchers=[...] before it runs, or use Auto"
+                )
             if len(self.watchers) > 1:
                 raise InputError.of("watcher", "be named when there is not exactly one", len(self.watchers))
             watcher = self.watchers[0]
@@ -214,3 +170,41 @@ class Learner(ABC):
     def _facts(self) -> dict[str, Any]:
         """What this kind of learner adds to the diagnostics."""
         return {}
+
+    def to_state(self) -> State:
+        """Everything the run depends on, as plain numbers and arrays; see `halfwidth.learners.learner_state`.
+
+        Returns
+        -------
+        dict
+            With `kind`, `version`, the configuration, the arrays and the states of the watchers.
+
+        Raises
+        ------
+        InputError
+            A schedule or generator is none of those that a state can hold.
+        """
+        return learner_state(self)
+
+    @classmethod
+    def from_state(cls, state: State, problem: Problem) -> Self:
+        """The learner that `to_state` described; it goes on with the same bits.
+
+        Parameters
+        ----------
+        state : dict
+            What `to_state` gave.
+        problem : Problem
+            The problem of the run. Functions are not part of a state: the caller brings them.
+
+        Returns
+        -------
+        Self
+            A learner at the same row.
+
+        Raises
+        ------
+        BadState
+            The state breaks a rule, or is of another kind of learner or of another problem; nothing was built.
+        """
+        return restored_learner(cls, state, problem)

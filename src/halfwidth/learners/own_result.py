@@ -12,7 +12,9 @@ import numpy as np
 
 from halfwidth.errors import Diverged, InputError, NotEnoughData
 from halfwidth.inference import NormalLaw, Result
-from halfwidth.learners.base import Learner, Vector
+from halfwidth.kernels.arrays import Function, Vector
+from halfwidth.learners.base import Learner
+from halfwidth.problems import Problem
 from halfwidth.watchers import Watcher
 from halfwidth.watchers.base import Critical
 
@@ -29,7 +31,27 @@ class OwnResult(Learner):
         """The method's result, once there are enough iterates."""
 
     def result(self, watcher: Watcher | None = None, critical: Critical = "calibrated") -> Result:
-        """What can be said now by this method, or by the given watcher."""
+        """What can be said now by this method, or by the given watcher.
+
+        Parameters
+        ----------
+        watcher : Watcher, optional
+            One of the learner's watchers; by default the method itself answers.
+        critical : {"calibrated", "normal"}
+            Quantiles of the method's own limit law, or of the normal law for comparison.
+
+        Returns
+        -------
+        Result
+            Estimate, covariance and limit law, with this run's own diagnostics.
+
+        Raises
+        ------
+        NotEnoughData
+            There are too few iterates for an interval.
+        Diverged
+            The covariance is not finite.
+        """
         if watcher is not None:
             return super().result(watcher, critical)
         if critical not in ("calibrated", "normal"):
@@ -39,10 +61,20 @@ class OwnResult(Learner):
             raise NotEnoughData.rows(f"an interval by {self.name}", self.n_seen, needed)
         result = self._own_result()
         if not np.isfinite(result.covariance).all():
-            raise Diverged(f"a trajectory of {self.name} left the finite numbers; take smaller steps")
+            raise Diverged(f"a trajectory of {self.name} diverged: its covariance is not finite; take smaller steps")
         if critical == "normal":
             result = replace(result, law=NormalLaw())
         return self._with_facts(result)
+
+
+def needed_hessian(problem: Problem, what: str, instead: str) -> Function:
+    """The Hessian of the problem's rows, which `what` cannot do without."""
+    if problem.hessian is None:
+        raise InputError(
+            f"{what} needs the rows' Hessian, and problem {problem.name!r} has none; "
+            f"give Problem(..., hessian=...) or use {instead}"
+        )
+    return problem.hessian
 
 
 def sandwich(A: Vector, S: Vector) -> Vector:

@@ -8,34 +8,23 @@ start.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from halfwidth.kernels.arrays import Function
-from halfwidth.kernels.compile import jitable, specialise
+from halfwidth.kernels.arrays import Function, Vector
+from halfwidth.kernels.compile import specialise
+from halfwidth.kernels.rows import RowData, no_rows
+from halfwidth.kernels.steps import capped_step, no_cap
 from halfwidth.problems import Problem
 from halfwidth.schedules import Schedule
 
-Vector = NDArray[np.float64]
-
 WARM_PASSES = 3
-
-
-@jitable
-def no_rows(rng, theta, state, params, row):  # type: ignore[no-untyped-def]
-    """The sampler of a problem whose rows are given."""
-
-
-@jitable
-def no_cap(theta, row, params):  # type: ignore[no-untyped-def]
-    return 0.0
 
 
 def collect(sample: Function) -> Function:
     """The loop that draws rows while theta stays where it is."""
 
-    def collect_steps(rng, theta, state, params, rows):  # type: ignore[no-untyped-def]
-        for i in range(rows.shape[0]):
-            sample(rng, theta, state, params, rows[i])
+    def collect_steps(rng: np.random.Generator, theta: Vector, data: RowData) -> None:
+        for i in range(data.rows.shape[0]):
+            sample(rng, theta, data.state, data.params, data.rows[i])
 
     return collect_steps
 
@@ -43,17 +32,14 @@ def collect(sample: Function) -> Function:
 def passes(gradient: Function, curvature: Function) -> Function:
     """The loop over the buffer; theta ends as the average over the last pass."""
 
-    def pass_steps(theta, params, buffer, steps, grad):  # type: ignore[no-untyped-def]
+    def pass_steps(theta: Vector, params: Vector, buffer: Vector, steps: Vector, grad: Vector) -> None:
         total = np.zeros(theta.shape[0])
         for k in range(steps.shape[0]):
             row = buffer[k % buffer.shape[0]]
             if k % buffer.shape[0] == 0:
                 total[:] = 0.0
             gradient(theta, row, params, grad)
-            step = steps[k]
-            kappa = curvature(theta, row, params)
-            if step * kappa > 1.0:
-                step = 1.0 / kappa
+            step = capped_step(steps[k], curvature(theta, row, params))
             for j in range(theta.shape[0]):
                 theta[j] -= step * grad[j]
                 total[j] += theta[j]
@@ -64,7 +50,8 @@ def passes(gradient: Function, curvature: Function) -> Function:
 
 def collect_rows(problem: Problem, rng: np.random.Generator, theta: Vector, state: Vector, rows: Vector) -> None:
     """Draw rows into `rows` while theta is deployed."""
-    specialise(collect, problem.sample or no_rows)(rng, theta, state, problem.params, rows)
+    data = RowData(rows, state, np.asarray(problem.params))
+    specialise(collect, problem.sample or no_rows)(rng, theta, data)
 
 
 def warm_theta(problem: Problem, step: Schedule, theta: Vector, buffer: Vector) -> Vector:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.learners import LEARNERS, Learner
-from halfwidth.learners.base import Seed
+from halfwidth.learners.trajectory import Seed
 from halfwidth.problems import Problem
 from halfwidth.schedules import PowerStep
 from halfwidth.watchers import Watcher

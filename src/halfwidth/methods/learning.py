@@ -20,7 +20,7 @@ from halfwidth.learners import (
     RichardsonRomberg,
     TrajectoryRegression,
 )
-from halfwidth.learners.base import Seed
+from halfwidth.learners.trajectory import Seed
 from halfwidth.methods.base import Method, Setting
 from halfwidth.problems import Problem
 from halfwidth.watchers import FixedBatchMeans

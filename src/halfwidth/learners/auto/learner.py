@@ -53,17 +53,18 @@ from halfwidth.errors import Diverged
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.batch_result import BatchesResult
 from halfwidth.inference.student_law import StudentLaw
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import specialise
+from halfwidth.kernels.rows import any_row, finite_row, finite_rows, no_rows
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.chunks import with_differences, with_hessian
 from halfwidth.learners.auto.dyadic_batches import FIRST_CHUNKS, Batches
 from halfwidth.learners.auto.feedback import Response, ResponseNotes, regress
 from halfwidth.learners.auto.field import DifferencedField, Field, StaticField
 from halfwidth.learners.auto.newton_start import inverse, solution, warm_newton
-from halfwidth.learners.base import Seed, Vector, finite_rows
 from halfwidth.learners.own_result import OwnResult
-from halfwidth.learners.sgd.plain import any_row, finite_row
-from halfwidth.learners.warm_start import collect_rows, no_rows
+from halfwidth.learners.trajectory import Seed
+from halfwidth.learners.warm_start import collect_rows
 from halfwidth.problems import Problem
 from halfwidth.schedules import PowerStep
 from halfwidth.watchers import Watcher

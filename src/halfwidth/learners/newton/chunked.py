@@ -36,21 +36,18 @@ and a correction for what the expansions leave out: `halfwidth.learners.newton.r
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.equation import Equation, solve_spd
-from halfwidth.errors import InputError
+from halfwidth.equation import BatchStore, Equation, solve_spd
 from halfwidth.inference import Diagnostics, Result
 from halfwidth.inference.longrun import long_run_covariance, long_run_flags
 from halfwidth.inference.student_law import StudentLaw
-from halfwidth.learners.base import Vector
+from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.learner_state import State
 from halfwidth.learners.newton.expansion import Expansion, expand_at, stream_batches
-from halfwidth.learners.own_result import OwnResult
+from halfwidth.learners.own_result import OwnResult, needed_hessian
 from halfwidth.learners.warm_start import collect_rows
-from halfwidth.problems import Problem
 
 CHUNK_ROWS = 256
 ROWS_PER_COEFFICIENT = 8
@@ -65,24 +62,26 @@ class ChunkedNewton(OwnResult):
     """Renewable Newton with the gradient and the Hessian of a problem; a step given to it only serves a warm start."""
 
     name = "renewable-newton"
+    kept = ("chunk", "filled", "forgotten", "prior", "score", "curvature")
 
-    def __init__(self, problem: Problem, **common: Any) -> None:
-        super().__init__(problem, **common)
-        if problem.hessian is None:
-            raise InputError(
-                f"renewable Newton needs the rows' Hessian, and problem {problem.name!r} has none; "
-                "give Problem(..., hessian=...) or use 'auto-gradient'"
-            )
-        dim = problem.dim
-        self._chunk = np.empty((max(CHUNK_ROWS, ROWS_PER_COEFFICIENT * dim), problem.row_size))
+    def _prepare(self) -> None:
+        needed_hessian(self.problem, "renewable Newton", "'auto-gradient'")
+        dim = self.problem.dim
+        self._chunk = np.zeros((max(CHUNK_ROWS, ROWS_PER_COEFFICIENT * dim), self.problem.row_size))
         self._filled = 0
         self._forgotten = 0  # rows of the open chunk that belong to the burn-in
         self._prior, self._score, self._curvature = np.zeros((dim, dim)), np.zeros(dim), np.zeros((dim, dim))
         self._batches = stream_batches(dim, FIRST_LENGTH)
 
     def _forget(self) -> None:
-        self._batches = stream_batches(self.problem.dim, FIRST_LENGTH)
+        self._batches.clear()
         self._forgotten = self._filled
+
+    def _parts(self) -> State:
+        return {"batches": self._batches.to_state()}
+
+    def _restore_parts(self, state: State) -> None:
+        self._batches = BatchStore.from_state(state["batches"])
 
     def _rows_needed(self) -> int:
         return max(FEWEST_BATCHES * FIRST_LENGTH, 2 * self.problem.dim)

@@ -6,73 +6,85 @@ to watchers and sampled from. The runs must not feel each other through the data
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.checks import check_count
-from halfwidth.kernels.arrays import Function
-from halfwidth.kernels.compile import specialise
-from halfwidth.learners.base import Learner, Vector
-from halfwidth.learners.warm_start import no_cap, no_rows
+from halfwidth.kernels.arrays import Function, Indices, Vector
+from halfwidth.kernels.rows import Path, RowData
+from halfwidth.kernels.steps import capped_step, no_cap
+from halfwidth.learners.base import Learner, LearnerOptions
 from halfwidth.problems import Problem
+
+
+class Deal(NamedTuple):
+    """Which run takes which row, and where the runs are."""
+
+    who: Indices
+    """The run that takes each row of the chunk."""
+    share: float
+    """What part of a run's move the mean makes."""
+    meet: int
+    """The runs are set to their mean after every so many rows; 0 for never."""
+    runs: Vector
+    """The runs, one in each row; updated in place."""
+    totals: Vector
+    """The sums of each run minus theta_0; updated in place."""
+    grad: Vector
+    """Scratch space for a gradient."""
 
 
 def deal(sample: Function, gradient: Function, curvature: Function) -> Function:
     """The loop of capped SGD over rows dealt to several runs, which meet in their mean every `meet` rows."""
 
-    def dealt_steps(  # type: ignore[no-untyped-def]
-        draw,
-        rng,
-        theta,
-        state,
-        params,
-        rows,
-        steps,
-        grad,
-        thetas,
-        origin,
-        who,
-        share,
-        first,
-        meet,
-        runs,
-        totals,
-    ):
-        for i in range(rows.shape[0]):
-            row = rows[i]
-            if draw:
-                sample(rng, theta, state, params, row)
-            run = runs[who[i]]
+    def dealt_steps(rng: np.random.Generator | None, data: RowData, path: Path, work: Deal) -> None:
+        theta, params, grad, origin = path.theta, data.params, work.grad, path.origin
+        for i in range(data.rows.shape[0]):
+            row = data.rows[i]
+            sample(rng, theta, data.state, params, row)
+            run, total = work.runs[work.who[i]], work.totals[work.who[i]]
             gradient(run, row, params, grad)
-            step = steps[i]
-            kappa = curvature(run, row, params)
-            if step * kappa > 1.0:
-                step = 1.0 / kappa
+            step = capped_step(path.steps[i], curvature(run, row, params))
             for j in range(theta.shape[0]):
                 run[j] -= step * grad[j]
-                theta[j] -= share * step * grad[j]
-                thetas[i, j] = theta[j]
-                totals[who[i], j] += run[j] - origin[j]
-            if meet > 0 and (first + i + 1) % meet == 0:
-                for r in range(runs.shape[0]):
-                    runs[r] = theta
+                theta[j] -= work.share * step * grad[j]
+                path.thetas[i, j] = theta[j]
+                total[j] += run[j] - origin[j]
+            if work.meet > 0 and (path.first + i + 1) % work.meet == 0:
+                for r in range(work.runs.shape[0]):
+                    work.runs[r] = theta
 
     return dealt_steps
 
 
 class DealtRuns(Learner):
-    """K runs of capped SGD over rows dealt round-robin."""
+    """K runs of capped SGD over rows dealt round-robin.
 
-    def __init__(self, problem: Problem, *, runs: int, **common: Any) -> None:
-        super().__init__(problem, **common)
-        check_count("runs", runs, at_least=2)
-        self._runs = np.tile(self._theta, (runs, 1))
-        self._totals = np.zeros((runs, problem.dim))  # of each run minus theta_0
-        self._grad = np.empty(problem.dim)
-        self._meet = 0
-        self._kernel = specialise(deal, problem.sample or no_rows, problem.gradient, problem.curvature or no_cap)
+    Parameters
+    ----------
+    problem : Problem
+        Its data must not depend on theta.
+    runs : int
+        Number K of runs.
+    meet : int
+        The runs are set to their mean after every so many rows; 0 for never.
+    **options
+        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
+    """
+
+    kept = ("runs", "totals")
+
+    def __init__(self, problem: Problem, *, runs: int, meet: int = 0, **options: Unpack[LearnerOptions]) -> None:
+        self.runs = check_count("runs", runs, at_least=2)
+        self._meet = meet
+        super().__init__(problem, **options)
+
+    def _prepare(self) -> None:
+        problem = self.problem
+        self._runs = np.tile(self._theta, (self.runs, 1))
+        self._totals = np.zeros((self.runs, problem.dim))  # of each run minus theta_0
+        self._set_loops(deal, problem.gradient, problem.curvature or no_cap)
 
     def _start_at(self, theta: Vector) -> None:
         super()._start_at(theta)
@@ -81,36 +93,6 @@ class DealtRuns(Learner):
     def _forget(self) -> None:
         self._totals[:] = 0.0
 
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
-        runs = len(self._runs)
-        self._deal(draw, rows, thetas, k, (k - 1) % runs, (k - 1) // runs + 1, 1.0 / runs)
-
-    def _deal(
-        self,
-        draw: bool,
-        rows: Vector,
-        thetas: Vector,
-        k: NDArray[np.int64],
-        who: NDArray[np.int64],
-        counts: NDArray[np.int64],
-        share: float,
-    ) -> None:
-        """Give row i to run who[i] as its counts[i]-th; the mean moves by `share` of each move."""
-        self._kernel(
-            draw,
-            self.rng,
-            self._theta,
-            self._state,
-            self.problem.params,
-            rows,
-            self.step(counts),
-            self._grad,
-            thetas,
-            self._theta_0,
-            who,
-            share,
-            k[0] - 1,
-            self._meet,
-            self._runs,
-            self._totals,
-        )
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
+        work = Deal((k - 1) % self.runs, 1.0 / self.runs, self._meet, self._runs, self._totals, self._grad)
+        self._run_loop(draw, rows, thetas, self.step((k - 1) // self.runs + 1), int(k[0]) - 1, work)

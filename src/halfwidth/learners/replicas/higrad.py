@@ -21,52 +21,89 @@ Independent rows only.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
 from halfwidth.inference import Diagnostics, Result
 from halfwidth.inference.student_law import StudentLaw
-from halfwidth.learners.base import Vector
+from halfwidth.kernels.arrays import Indices, Vector
+from halfwidth.learners.base import LearnerOptions
 from halfwidth.learners.own_result import OwnResult
-from halfwidth.learners.replicas.dealt_rows import DealtRuns
+from halfwidth.learners.replicas.dealt_rows import Deal, DealtRuns
 from halfwidth.problems import Problem
 
 
 class HiGrad(DealtRuns, OwnResult):
-    """A binary tree of threads; `shared=(n_0, n_1)` splits after n_0 rows and again after n_1 rows a thread."""
+    """A binary tree of SGD threads, with Student's t over its leaves; independent rows only.
+
+    Parameters
+    ----------
+    problem : Problem
+        The gradient, and the source of rows where there is one.
+    shared : tuple of int
+        Rows of each segment before it splits: (n_0, n_1) splits after n_0 rows, and again after n_1 rows per thread.
+    **options
+        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
+
+    Raises
+    ------
+    InputError
+        `shared` is empty, or holds something other than positive integers.
+
+    References
+    ----------
+    W. J. Su and Y. Zhu, *HiGrad: uncertainty quantification for online learning and stochastic approximation*, JMLR 24
+    (2023).
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> learner = hw.HiGrad(hw.problem("iid-linear", dim=2), shared=(200, 200), seed=0).run(3_000)
+    >>> learner.threads().shape, learner.result().law.degrees_of_freedom
+    ((4, 2), 3.0)
+    """
 
     name = "higrad"
+    settings = ("shared",)
+    kept = ("runs", "segments")
 
-    def __init__(self, problem: Problem, *, shared: tuple[int, ...] = (1_000, 1_000), **common: Any) -> None:
+    def __init__(
+        self, problem: Problem, *, shared: tuple[int, ...] = (1_000, 1_000), **options: Unpack[LearnerOptions]
+    ) -> None:
         if not shared:
             raise InputError.of("shared", "name at least one segment that splits", shared)
         self.shared = tuple(check_count("shared", rows) for rows in shared)
-        super().__init__(problem, runs=2 ** len(shared), **common)
-        levels = np.arange(len(shared))
-        self._ends = self.burn_in + np.cumsum(2**levels * np.array(self.shared))  # in rows of the stream
-        self._segments = np.zeros((len(shared) + 1, *self._runs.shape))  # totals by level and first leaf
+        super().__init__(problem, runs=2 ** len(shared), **options)
 
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
+    def _prepare(self) -> None:
+        super()._prepare()
+        levels = np.arange(len(self.shared))
+        self._ends = self.burn_in + np.cumsum(2**levels * np.array(self.shared))  # in rows of the stream
+        self._segments = np.zeros((len(self.shared) + 1, *self._runs.shape))  # totals by level and first leaf
+
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
         cuts = [int(end - k[0] + 1) for end in self._ends if k[0] <= end < k[-1]]
         for piece in np.split(np.arange(len(rows)), cuts):
             self._one_level(draw, rows[piece[0] : piece[-1] + 1], thetas[piece[0] : piece[-1] + 1], k[piece])
 
-    def _one_level(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
+    def _one_level(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
         level = int(np.searchsorted(self._ends, k[0]))
         threads, spread = 2**level, len(self._runs) >> level
         begun = int(self._ends[level - 1]) if level else self.burn_in
         place = k - 1 - begun
         counts = self.burn_in + sum(self.shared[:level]) + place // threads + 1
-        self._totals = self._segments[level]
-        self._deal(draw, rows, thetas, k, place % threads * spread, counts, 1.0 / threads)
+        work = Deal(place % threads * spread, 1.0 / threads, 0, self._runs, self._segments[level], self._grad)
+        self._run_loop(draw, rows, thetas, self.step(counts), int(k[0]) - 1, work)
         if level < len(self.shared) and k[-1] == self._ends[level]:
             self._runs[:] = np.repeat(self._runs[::spread], spread, axis=0)
 
-    def _lengths(self) -> NDArray[np.int64]:
+    def _forget(self) -> None:
+        self._segments[0] = 0.0
+
+    def _lengths(self) -> Indices:
         """Rows of every segment, (levels, leaves); a segment is repeated for all leaves below it."""
         leaves = len(self._runs)
         last = self.n_iterates + self.burn_in - int(self._ends[-1])

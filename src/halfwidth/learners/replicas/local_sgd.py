@@ -9,18 +9,46 @@ inference via local SGD*, COLT 2022).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 from halfwidth.checks import check_count
+from halfwidth.learners.base import LearnerOptions
 from halfwidth.learners.replicas.dealt_rows import DealtRuns
 from halfwidth.problems import Problem
 
 
 class LocalSGD(DealtRuns):
-    """`workers` runs over rows dealt in turn, averaged when each has seen `every` more rows."""
+    """SGD by several workers that are averaged now and then; exogenous streams only.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its data must not depend on theta.
+    workers : int
+        Number K of workers; rows are dealt to them in turn.
+    every : int
+        Rows that each worker sees between two averagings.
+    **options
+        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
+
+    References
+    ----------
+    X. Li, J. Liang, X. Chang and Z. Zhang, *Statistical estimation and online inference via local SGD*, COLT 2022.
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> learner = hw.LocalSGD(hw.problem("iid-linear", dim=2), workers=3, watchers=[hw.FixedBatchMeans(2)], seed=0)
+    >>> learner.run(2_000).result().n
+    2000
+    """
 
     name = "local"
+    settings = ("workers", "every")
 
-    def __init__(self, problem: Problem, *, workers: int = 4, every: int = 10, **common: Any) -> None:
-        super().__init__(problem, runs=check_count("workers", workers, at_least=2), **common)
-        self._meet = workers * check_count("every", every)
+    def __init__(
+        self, problem: Problem, *, workers: int = 4, every: int = 10, **options: Unpack[LearnerOptions]
+    ) -> None:
+        self.workers = check_count("workers", workers, at_least=2)
+        self.every = check_count("every", every)
+        super().__init__(problem, runs=self.workers, meet=self.workers * self.every, **options)

@@ -4,95 +4,122 @@
     theta^b_t = theta^b_{t-1} - w^b_t eta_t mean_{i in I_t} g(theta^b_{t-1}, x_i)
 
 One step for each batch I_t of consecutive rows, one weight for each copy and batch (0 or 2, as in
-`halfwidth.learners.replicas.multiplier_bootstrap`). Sums over a batch carry the covariances of rows within it, so that
+`halfwidth.learners.replicas.perturbed_copies`). Sums over a batch carry the covariances of rows within it, so that
 the copies see the long-run covariance when batches are longer than the memory of the rows. The steps are counted in
 batches. Between two steps theta stays deployed; a batch that is not yet full counts for nothing.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.checks import check_count
-from halfwidth.kernels.arrays import Function
-from halfwidth.kernels.compile import specialise
-from halfwidth.learners.base import Vector
-from halfwidth.learners.replicas.multiplier_bootstrap import CopiesResult, Rule, draw_weights
-from halfwidth.learners.warm_start import no_cap, no_rows
+from halfwidth.kernels.arrays import Function, Indices, Vector
+from halfwidth.kernels.rows import Path, RowData
+from halfwidth.kernels.steps import capped_step, no_cap, note
+from halfwidth.learners.base import LearnerOptions
+from halfwidth.learners.replicas.perturbed_copies import Copies, CopiesResult, Rule, draw_weights
 from halfwidth.problems import Problem
+
+
+class OpenBatch(NamedTuple):
+    """Sums over the rows of the batch that is being filled."""
+
+    gradients: Vector
+    """The sum of gradients of each member."""
+    curvature: Vector
+    """The mean curvature bound of the rows so far, one number."""
 
 
 def perturb_batches(sample: Function, gradient: Function, curvature: Function) -> Function:
     """The loop over the trajectory, which is member 0 and has weight 1, and its copies."""
 
-    def minibatch_steps(  # type: ignore[no-untyped-def]
-        draw,
-        rng,
-        theta,
-        state,
-        params,
-        rows,
-        steps,
-        grad,
-        thetas,
-        origin,
-        weight_rng,
-        first,
-        batch,
-        weights,
-        members,
-        totals,
-        pulls,
-        bend,
-    ):
-        dim = theta.shape[0]
-        for i in range(rows.shape[0]):
-            row = rows[i]
-            if draw:
-                sample(rng, theta, state, params, row)
-            if (first + i) % batch == 0:
+    def minibatch_steps(
+        rng: np.random.Generator | None,
+        data: RowData,
+        path: Path,
+        weight_rng: np.random.Generator,
+        copies: Copies,
+        opened: OpenBatch,
+    ) -> None:
+        theta, params, grad, batch = path.theta, data.params, copies.grad, copies.block
+        members, totals, weights, sums = copies.members, copies.totals, copies.weights, opened.gradients
+        for i in range(data.rows.shape[0]):
+            row = data.rows[i]
+            sample(rng, theta, data.state, params, row)
+            if (path.first + i) % batch == 0:
                 draw_weights(weight_rng, weights[1:])
-                pulls[:] = 0.0
-                bend[0] = 0.0
-            bend[0] += curvature(theta, row, params) / batch
+                sums[:] = 0.0
+                opened.curvature[0] = 0.0
+            opened.curvature[0] += curvature(theta, row, params) / batch
             for b in range(members.shape[0]):
                 if weights[b] > 0.0:
                     gradient(members[b], row, params, grad)
-                    for j in range(dim):
-                        pulls[b, j] += grad[j]
-            if (first + i + 1) % batch == 0:
-                step = steps[i]
-                if step * bend[0] > 1.0:
-                    step = 1.0 / bend[0]
+                    for j in range(theta.shape[0]):
+                        sums[b, j] += grad[j]
+            if (path.first + i + 1) % batch == 0:
+                step = capped_step(path.steps[i], opened.curvature[0])
                 for b in range(members.shape[0]):
-                    for j in range(dim):
-                        members[b, j] -= weights[b] * step * pulls[b, j] / batch
-                        totals[b, j] += members[b, j] - origin[j]
-                theta[:] = members[0]
-            for j in range(dim):
-                thetas[i, j] = theta[j]
+                    for j in range(theta.shape[0]):
+                        members[b, j] -= weights[b] * step * sums[b, j] / batch
+                        totals[b, j] += members[b, j] - path.origin[j]
+                note(members[0], theta)
+            note(theta, path.thetas[i])
 
     return minibatch_steps
 
 
 class MiniBatchBootstrap(CopiesResult):
-    """Mini-batch SGD with B perturbed copies; `batch` rows make a step."""
+    """Mini-batch SGD with perturbed copies, for dependent rows.
+
+    Parameters
+    ----------
+    problem : Problem
+        The gradient, and the source of rows where there is one.
+    copies : int
+        Number B of copies.
+    batch : int
+        Rows that make a step; longer than the memory of the rows.
+    rule : {"normal", "percentile", "cheap"}
+        How the copies become an interval; see `MultiplierBootstrap`.
+    **options
+        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
+
+    References
+    ----------
+    R. Liu, X. Chen and Z. Shang, arXiv:2302.12717.
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> learner = hw.MiniBatchBootstrap(hw.problem("ar-linear", dim=2), copies=20, batch=20, seed=0).run(1_000)
+    >>> learner.result().n
+    1000
+    """
 
     name = "bootstrap-minibatch"
+    settings = ("copies", "batch", "rule")
+    kept = (*CopiesResult.kept, "batch_gradients", "batch_curvature")
 
     def __init__(
-        self, problem: Problem, *, copies: int = 100, batch: int = 25, rule: Rule = "normal", **common: Any
+        self,
+        problem: Problem,
+        *,
+        copies: int = 100,
+        batch: int = 25,
+        rule: Rule = "normal",
+        **options: Unpack[LearnerOptions],
     ) -> None:
-        super().__init__(problem, copies=copies, rule=rule, **common)
         self.batch = check_count("batch", batch)
-        self._pulls = np.zeros_like(self._members)
-        self._bend = np.zeros(1)
-        self._kernel = specialise(
-            perturb_batches, problem.sample or no_rows, problem.gradient, problem.curvature or no_cap
-        )
+        super().__init__(problem, copies=copies, rule=rule, **options)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._batch_gradients = np.zeros_like(self._members)
+        self._batch_curvature = np.zeros(1)
+        self._set_loops(perturb_batches, self.problem.gradient, self.problem.curvature or no_cap)
 
     def _rows_needed(self) -> int:
         return 2 * self.batch
@@ -101,24 +128,7 @@ class MiniBatchBootstrap(CopiesResult):
         batches = (self.n_iterates + self.burn_in) // self.batch - self.burn_in // self.batch
         return batches, batches * self.batch
 
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
-        self._kernel(
-            draw,
-            self.rng,
-            self._theta,
-            self._state,
-            self.problem.params,
-            rows,
-            self.step((k - 1) // self.batch + 1),
-            self._grad,
-            thetas,
-            self._theta_0,
-            self._weight_rng,
-            k[0] - 1,
-            self.batch,
-            self._weights,
-            self._members,
-            self._totals,
-            self._pulls,
-            self._bend,
-        )
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
+        opened = OpenBatch(self._batch_gradients, self._batch_curvature)
+        steps, copies = self.step((k - 1) // self.batch + 1), self._copies(self.batch)
+        self._run_loop(draw, rows, thetas, steps, int(k[0]) - 1, self._weight_rng, copies, opened)

@@ -20,8 +20,7 @@ step exceeds twice a capped one, which keeps a copy as stable as the trajectory 
 
 Independent weights target H^-1 S_0 H^-T, with the static Hessian and the covariance S_0 of a single gradient: right for
 independent rows only. With `block=m` a weight stays for m rows, so that covariances up to that lag enter: it repairs
-dependence that is shorter than the block. Nothing here knows how the data answer to theta: the copies share the rows of
-the main trajectory.
+dependence that is shorter than the block. Feedback is not seen: the copies share the rows of the main trajectory.
 
 Y. Fang, J. Xu and L. Yang, *Online bootstrap confidence intervals for the SGD estimator*, JMLR 19 (2018); P. Ramprasad
 et al., *Online bootstrap inference for policy evaluation in RL*, JASA 118 (2023); H. Lam, *A cheap bootstrap method for
@@ -31,73 +30,39 @@ quantification*, 2023.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, Literal
+from typing import Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.checks import check_count
-from halfwidth.errors import InputError
-from halfwidth.inference import Diagnostics, NormalLaw, Result
-from halfwidth.inference.laws import LimitLaw
-from halfwidth.inference.replicate_result import PercentileResult
-from halfwidth.inference.student_law import StudentLaw
-from halfwidth.kernels.arrays import Function
-from halfwidth.kernels.compile import jitable, specialise
-from halfwidth.learners.base import Vector
-from halfwidth.learners.own_result import OwnResult
-from halfwidth.learners.warm_start import no_cap, no_rows
+from halfwidth.kernels.arrays import Function, Indices, Vector
+from halfwidth.kernels.rows import Path, RowData
+from halfwidth.kernels.steps import capped_step, no_cap
+from halfwidth.learners.base import LearnerOptions
+from halfwidth.learners.replicas.perturbed_copies import Copies, CopiesResult, Rule, draw_weights
 from halfwidth.problems import Problem
-
-Rule = Literal["normal", "percentile", "cheap"]
-
-
-@jitable
-def draw_weights(rng, weights):  # type: ignore[no-untyped-def]
-    """Weights 0 or 2, 32 of them from one random number."""
-    bits = 0
-    for b in range(weights.shape[0]):
-        if b % 32 == 0:
-            bits = int(rng.random() * 4294967296.0)
-        weights[b] = 2.0 * (bits & 1)
-        bits >>= 1
 
 
 def perturb(sample: Function, gradient: Function, curvature: Function) -> Function:
     """The loop over the trajectory, which is member 0 and has weight 1, and its copies."""
 
-    def bootstrap_steps(  # type: ignore[no-untyped-def]
-        draw,
-        rng,
-        theta,
-        state,
-        params,
-        rows,
-        steps,
-        grad,
-        thetas,
-        origin,
-        weight_rng,
-        first,
-        block,
-        weights,
-        members,
-        totals,
-    ):
-        dim = theta.shape[0]
+    def bootstrap_steps(
+        rng: np.random.Generator | None, data: RowData, path: Path, weight_rng: np.random.Generator, copies: Copies
+    ) -> None:
+        theta, params, grad = path.theta, data.params, copies.grad
+        members, totals, weights = copies.members, copies.totals, copies.weights
+        size, dim = data.rows.shape[0], theta.shape[0]
         moving = np.empty(members.shape[0], np.int64)
         n_moving = 0
         # A member's place before the chunk counts at every row, and each of its moves at every row from there on: the
         # half that rests costs nothing.
         for b in range(members.shape[0]):
             for j in range(dim):
-                totals[b, j] += rows.shape[0] * (members[b, j] - origin[j])
-        for i in range(rows.shape[0]):
-            row = rows[i]
-            if draw:
-                sample(rng, theta, state, params, row)
-            fresh = (first + i) % block == 0
+                totals[b, j] += size * (members[b, j] - path.origin[j])
+        for i in range(size):
+            row = data.rows[i]
+            sample(rng, theta, data.state, params, row)
+            fresh = (path.first + i) % copies.block == 0
             if fresh:
                 draw_weights(weight_rng, weights[1:])
             if fresh or i == 0:
@@ -105,74 +70,74 @@ def perturb(sample: Function, gradient: Function, curvature: Function) -> Functi
                 for b in range(members.shape[0]):
                     moving[n_moving] = b
                     n_moving += int(weights[b] > 0.0)
-            step = steps[i]
-            kappa = curvature(theta, row, params)
-            if step * kappa > 1.0:
-                step = 1.0 / kappa
+            step = capped_step(path.steps[i], curvature(theta, row, params))
             for m in range(n_moving):
                 b = moving[m]
                 gradient(members[b], row, params, grad)
                 move = weights[b] * step
-                counted = move * (rows.shape[0] - i)
+                counted = move * (size - i)
                 for j in range(dim):
                     members[b, j] -= move * grad[j]
                     totals[b, j] -= counted * grad[j]
             for j in range(dim):
                 theta[j] = members[0, j]
-                thetas[i, j] = theta[j]
+                path.thetas[i, j] = theta[j]
 
     return bootstrap_steps
 
 
-class CopiesResult(OwnResult):
-    """What the averages of perturbed copies say about the average of the trajectory."""
-
-    def __init__(self, problem: Problem, *, copies: int, rule: Rule, **common: Any) -> None:
-        super().__init__(problem, **common)
-        if rule not in ("normal", "percentile", "cheap"):
-            raise InputError.of("rule", "be 'normal', 'percentile' or 'cheap'", rule)
-        check_count("copies", copies, at_least=1 if rule == "cheap" else 2)
-        self.rule = rule
-        self._weight_rng = self.rng.spawn(1)[0]  # of its own, so that the rows are those of every other learner
-        self._weights = np.ones(copies + 1)
-        self._members = np.tile(self._theta, (copies + 1, 1))
-        self._totals = np.zeros((copies + 1, problem.dim))  # of each member minus theta_0
-        self._grad = np.empty(problem.dim)
-
-    def _start_at(self, theta: Vector) -> None:
-        super()._start_at(theta)
-        self._members[:] = theta
-
-    def _forget(self) -> None:
-        self._totals[:] = 0.0
-
-    @abstractmethod
-    def _terms(self) -> tuple[int, int]:
-        """How many terms the totals have, and how many rows stand behind them."""
-
-    def _own_result(self) -> Result:
-        terms, n = self._terms()
-        averages = self._theta_0 + self._totals / terms
-        estimate, copies = averages[0], averages[1:]
-        B = len(copies)
-        law: LimitLaw = StudentLaw(float(B)) if self.rule == "cheap" else NormalLaw()
-        centred = copies - (estimate if self.rule == "cheap" else copies.mean(axis=0))
-        covariance = centred.T @ centred * (n / (B if self.rule == "cheap" else B - 1))
-        basis = (estimate, covariance, n, law, self.name, Diagnostics(float(B)))
-        return PercentileResult(*basis, draws=copies) if self.rule == "percentile" else Result(*basis)
-
-
 class MultiplierBootstrap(CopiesResult):
-    """SGD with B perturbed copies; see the module's text for `rule` and `block`."""
+    """SGD with perturbed copies of its trajectory.
+
+    Parameters
+    ----------
+    problem : Problem
+        The gradient, and the source of rows where there is one.
+    copies : int
+        Number B of copies.
+    block : int
+        Rows over which a weight stays the same; 1 for independent rows, longer than the dependence otherwise.
+    rule : {"normal", "percentile", "cheap"}
+        How the copies become an interval; the module's text has the table.
+    **options
+        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
+
+    Raises
+    ------
+    InputError
+        `rule` is unknown, or there are fewer than two copies (one for "cheap").
+
+    References
+    ----------
+    Y. Fang, J. Xu and L. Yang, *Online bootstrap confidence intervals for the stochastic gradient descent estimator*,
+    JMLR 19 (2018).
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> learner = hw.MultiplierBootstrap(hw.problem("iid-linear", dim=2), copies=20, seed=0).run(1_000)
+    >>> learner.result().covariance.shape
+    (2, 2)
+    """
 
     name = "bootstrap"
+    settings = ("copies", "block", "rule")
 
     def __init__(
-        self, problem: Problem, *, copies: int = 100, block: int = 1, rule: Rule = "normal", **common: Any
+        self,
+        problem: Problem,
+        *,
+        copies: int = 100,
+        block: int = 1,
+        rule: Rule = "normal",
+        **options: Unpack[LearnerOptions],
     ) -> None:
-        super().__init__(problem, copies=copies, rule=rule, **common)
         self.block = check_count("block", block)
-        self._kernel = specialise(perturb, problem.sample or no_rows, problem.gradient, problem.curvature or no_cap)
+        super().__init__(problem, copies=copies, rule=rule, **options)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._set_loops(perturb, self.problem.gradient, self.problem.curvature or no_cap)
 
     def _rows_needed(self) -> int:
         return 2 * self.block
@@ -180,22 +145,6 @@ class MultiplierBootstrap(CopiesResult):
     def _terms(self) -> tuple[int, int]:
         return self.n_iterates, self.n_iterates
 
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
-        self._kernel(
-            draw,
-            self.rng,
-            self._theta,
-            self._state,
-            self.problem.params,
-            rows,
-            self.step(k),
-            self._grad,
-            thetas,
-            self._theta_0,
-            self._weight_rng,
-            k[0] - 1,
-            self.block,
-            self._weights,
-            self._members,
-            self._totals,
-        )
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
+        work = self._copies(self.block)
+        self._run_loop(draw, rows, thetas, self.step(k), int(k[0]) - 1, self._weight_rng, work)

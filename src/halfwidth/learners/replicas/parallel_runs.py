@@ -5,33 +5,57 @@
 
 (W. Zhu, Z. Lou, Z. Wei and W. B. Wu, *High confidence level inference is almost free using parallel stochastic
 optimization*, 2024). The hull of the runs (HulC; see `halfwidth.inference.replicate_result`) needs no variance at all.
-Nothing is estimated but the runs' averages: O(d) a row and O(K d) memory. Each run has its own transient, and its bias
-is that of n/K rows: it does not shrink with K. Neighbouring rows go to different runs, so gradients that correlate over
-a few rows correlate the runs, and the intervals are too short: independent rows only.
+Nothing is estimated but the runs' averages: O(d) per row and O(K d) memory. Each run has its own transient, and its
+bias is that of n/K rows: it does not shrink with K. Neighbouring rows go to different runs, so gradients that correlate
+over a few rows correlate the runs, and the intervals are too short: independent rows only.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from halfwidth.inference import Diagnostics, Result
 from halfwidth.inference.replicate_result import HullResult
 from halfwidth.inference.student_law import StudentLaw
-from halfwidth.learners.base import Vector
+from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.base import LearnerOptions
 from halfwidth.learners.own_result import OwnResult
 from halfwidth.learners.replicas.dealt_rows import DealtRuns
 from halfwidth.problems import Problem
 
 
 class ParallelRuns(DealtRuns, OwnResult):
-    """K runs and Student's t."""
+    """Independent runs of capped SGD with Student's t over their averages; independent rows only.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its data must not depend on theta.
+    runs : int
+        Number K of runs; rows are dealt to them in turn.
+    **options
+        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
+
+    References
+    ----------
+    W. Zhu, Z. Lou, Z. Wei and W. B. Wu, *High confidence level inference is almost free using parallel stochastic
+    optimization* (2024).
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> learner = hw.ParallelRuns(hw.problem("iid-linear", dim=2), runs=5, seed=0).run(2_000)
+    >>> learner.averages().shape, learner.result().law.degrees_of_freedom
+    ((5, 2), 4.0)
+    """
 
     name = "parallel-runs"
+    settings = ("runs",)
 
-    def __init__(self, problem: Problem, *, runs: int = 6, **common: Any) -> None:
-        super().__init__(problem, runs=runs, **common)
+    def __init__(self, problem: Problem, *, runs: int = 6, **options: Unpack[LearnerOptions]) -> None:
+        super().__init__(problem, runs=runs, **options)
 
     def _rows_needed(self) -> int:
         return 2 * len(self._runs)
@@ -53,7 +77,13 @@ class ParallelRuns(DealtRuns, OwnResult):
 
 
 class HullOfRuns(ParallelRuns):
-    """K runs and their hull."""
+    """The runs of `ParallelRuns`, with the hull of their averages as interval; takes what `ParallelRuns` takes.
+
+    Notes
+    -----
+    The interval is the smallest that holds the averages of enough runs (HulC): it needs no variance. Its level is
+    limited by the number of runs.
+    """
 
     name = "hull"
 

@@ -7,37 +7,30 @@ the combination has no term in eta_k (A. Dieuleveut, A. Durmus and F. Bach, Anna
 steps; D. Huo, Y. Chen and Q. Xie, 2023, for Markov data). Both averages have the same limit and the same noise, so the
 combined average keeps Sigma. Watchers see the combined trajectory, which stays correlated as long as the one with half
 the steps: the method of this name takes few, long batches (t over 6) rather than many short ones. Exogenous streams
-only: where the data answer, the two trajectories would need worlds of their own.
+only: with state-dependent data the two trajectories would need sources of their own.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from halfwidth.kernels.arrays import Function
-from halfwidth.kernels.compile import specialise
-from halfwidth.learners.base import Learner, Vector
-from halfwidth.learners.warm_start import no_cap, no_rows
-from halfwidth.problems import Problem
+from halfwidth.kernels.arrays import Function, Indices, Vector
+from halfwidth.kernels.rows import Path, RowData
+from halfwidth.kernels.steps import capped_step, no_cap
+from halfwidth.learners.base import Learner
 
 
 def combine(sample: Function, gradient: Function, curvature: Function) -> Function:
     """The loop over both trajectories; the smaller step is half the larger one, capped or not."""
 
-    def richardson_steps(  # type: ignore[no-untyped-def]
-        draw, rng, theta, state, params, rows, steps, grad, thetas, pair
-    ):
-        for i in range(rows.shape[0]):
-            row = rows[i]
-            if draw:
-                sample(rng, theta, state, params, row)
-            step = steps[i]
-            kappa = curvature(pair[0], row, params)
-            if step * kappa > 1.0:
-                step = 1.0 / kappa
+    def richardson_steps(
+        rng: np.random.Generator | None, data: RowData, path: Path, pair: Vector, grad: Vector
+    ) -> None:
+        theta, params = path.theta, data.params
+        for i in range(data.rows.shape[0]):
+            row = data.rows[i]
+            sample(rng, theta, data.state, params, row)
+            step = capped_step(path.steps[i], curvature(pair[0], row, params))
             for t in range(2):
                 gradient(pair[t], row, params, grad)
                 for j in range(theta.shape[0]):
@@ -45,36 +38,42 @@ def combine(sample: Function, gradient: Function, curvature: Function) -> Functi
                 step *= 0.5
             for j in range(theta.shape[0]):
                 theta[j] = 2.0 * pair[1, j] - pair[0, j]
-                thetas[i, j] = theta[j]
+                path.thetas[i, j] = theta[j]
 
     return richardson_steps
 
 
 class RichardsonRomberg(Learner):
-    """Two capped SGD trajectories, extrapolated to step zero row by row."""
+    """Two capped SGD trajectories, extrapolated to step zero row by row; takes what `SGD` takes.
+
+    Notes
+    -----
+    theta_k = 2 theta_k(eta / 2) - theta_k(eta) has no bias of order eta_k. Watchers see the combined trajectory.
+    Exogenous streams only.
+
+    References
+    ----------
+    A. Dieuleveut, A. Durmus and F. Bach, *Bridging the gap between constant step size stochastic gradient descent and
+    Markov chains*, Annals of Statistics 48 (2020).
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> learner = hw.RichardsonRomberg(hw.problem("iid-linear", dim=2), watchers=[hw.FixedBatchMeans(2)], seed=0)
+    >>> learner.run(2_000).result().n
+    2000
+    """
 
     name = "richardson-romberg"
+    kept = ("pair",)
 
-    def __init__(self, problem: Problem, **common: Any) -> None:
-        super().__init__(problem, **common)
+    def _prepare(self) -> None:
         self._pair = np.tile(self._theta, (2, 1))
-        self._grad = np.empty(problem.dim)
-        self._kernel = specialise(combine, problem.sample or no_rows, problem.gradient, problem.curvature or no_cap)
+        self._set_loops(combine, self.problem.gradient, self.problem.curvature or no_cap)
 
     def _start_at(self, theta: Vector) -> None:
         super()._start_at(theta)
         self._pair[:] = theta
 
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
-        self._kernel(
-            draw,
-            self.rng,
-            self._theta,
-            self._state,
-            self.problem.params,
-            rows,
-            self.step(k),
-            self._grad,
-            thetas,
-            self._pair,
-        )
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
+        self._run_loop(draw, rows, thetas, self.step(k), 0, self._pair, self._grad)

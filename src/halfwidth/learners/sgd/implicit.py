@@ -14,45 +14,56 @@ by half. Squared loss takes one step. xi is read off gradients, so any problem w
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from halfwidth.errors import InputError
-from halfwidth.kernels.arrays import Function
-from halfwidth.kernels.compile import jitable, specialise
-from halfwidth.learners.base import Learner, Vector
-from halfwidth.learners.warm_start import no_rows
-from halfwidth.problems import Problem
+from halfwidth.kernels.arrays import Function, Indices, Vector
+from halfwidth.kernels.compile import jitable
+from halfwidth.kernels.rows import Path, RowData
+from halfwidth.kernels.steps import note
+from halfwidth.learners.base import Learner
+from halfwidth.learners.own_result import needed_hessian
 
 MOST_ITERATIONS = 50
 PRECISION = 1e-12
 
 
+class ImplicitStep(NamedTuple):
+    """Scratch space for one implicit step, each a vector of the problem's dimension."""
+
+    start: Vector
+    """theta_{k-1}."""
+    grad_0: Vector
+    """The gradient there."""
+    grad: Vector
+    """The gradient at the current trial of theta_k."""
+    u: Vector
+    """The direction of the row's Hessian."""
+
+
 @jitable
-def change_of_slope(theta, grad, start, grad_0, u, norm2, c):  # type: ignore[no-untyped-def]
+def change_of_slope(theta: Vector, work: ImplicitStep, norm2: float, c: float) -> float:
     """l'(u'theta) - l'(u'start), from the gradients at both."""
     change = 0.0
     for j in range(theta.shape[0]):
-        change += u[j] * (grad[j] - grad_0[j] - c * (theta[j] - start[j]))
+        change += work.u[j] * (work.grad[j] - work.grad_0[j] - c * (theta[j] - work.start[j]))
     return change / norm2
 
 
 def descend_implicitly(sample: Function, gradient: Function, hessian: Function) -> Function:
     """The loop of implicit SGD around a problem's functions."""
 
-    def implicit_steps(  # type: ignore[no-untyped-def]
-        draw, rng, theta, state, params, rows, steps, thetas, start, grad_0, grad, u
-    ):
+    def implicit_steps(rng: np.random.Generator | None, data: RowData, path: Path, work: ImplicitStep) -> None:
+        theta, params = path.theta, data.params
+        start, grad_0, grad, u = work
         dim = theta.shape[0]
-        for i in range(rows.shape[0]):
-            row = rows[i]
-            if draw:
-                sample(rng, theta, state, params, row)
+        for i in range(data.rows.shape[0]):
+            row = data.rows[i]
+            sample(rng, theta, data.state, params, row)
             gradient(theta, row, params, grad_0)
             w, c = hessian(theta, row, params, u)
-            step = steps[i] / (1.0 + steps[i] * c)
+            step = path.steps[i] / (1.0 + path.steps[i] * c)
             norm2 = 0.0
             for j in range(dim):
                 norm2 += u[j] * u[j]
@@ -60,7 +71,7 @@ def descend_implicitly(sample: Function, gradient: Function, hessian: Function) 
                 theta[j] = start[j] - step * grad_0[j]
             if norm2 > 0.0:
                 gradient(theta, row, params, grad)
-                value = change_of_slope(theta, grad, start, grad_0, u, norm2, c)
+                value = change_of_slope(theta, work, norm2, c)
                 low, high, xi = min(value, 0.0), max(value, 0.0), 0.0
                 last = 2.0 * (high - low)
                 for _ in range(MOST_ITERATIONS):
@@ -78,39 +89,47 @@ def descend_implicitly(sample: Function, gradient: Function, hessian: Function) 
                     for j in range(dim):
                         theta[j] = start[j] - step * (grad_0[j] + xi * u[j])
                     gradient(theta, row, params, grad)
-                    value = change_of_slope(theta, grad, start, grad_0, u, norm2, c)
+                    value = change_of_slope(theta, work, norm2, c)
                     if abs(xi - value) <= PRECISION * (abs(xi) + abs(value)):
                         break
-            for j in range(dim):
-                thetas[i, j] = theta[j]
+            note(theta, path.thetas[i])
 
     return implicit_steps
 
 
 class ImplicitSGD(Learner):
-    """SGD with implicit steps; needs `Problem.hessian`."""
+    """SGD with implicit steps; takes what `SGD` takes, and needs `Problem.hessian`.
+
+    Raises
+    ------
+    InputError
+        The problem has no `hessian`.
+
+    Notes
+    -----
+    theta_k = theta_{k-1} - eta_k g(theta_k, x_k): the step ends where the gradient is taken, so that no step size
+    diverges. The average has the limit of explicit SGD.
+
+    References
+    ----------
+    P. Toulis and E. M. Airoldi, *Asymptotic and finite-sample properties of estimators based on stochastic gradients*,
+    Annals of Statistics 45 (2017).
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> learner = hw.ImplicitSGD(hw.problem("iid-linear", dim=2), step=hw.PowerStep(100.0), seed=0).run(1_000)
+    >>> bool(np.isfinite(learner.theta_bar).all())
+    True
+    """
 
     name = "implicit"
+    kept = ()
 
-    def __init__(self, problem: Problem, **common: Any) -> None:
-        super().__init__(problem, **common)
-        if problem.hessian is None:
-            raise InputError(
-                f"implicit SGD needs the rows' Hessian, and problem {problem.name!r} has none; "
-                "give Problem(..., hessian=...) or use capped SGD"
-            )
-        self._work = tuple(np.empty(problem.dim) for _ in range(4))
-        self._kernel = specialise(descend_implicitly, problem.sample or no_rows, problem.gradient, problem.hessian)
+    def _prepare(self) -> None:
+        hessian = needed_hessian(self.problem, "implicit SGD", "capped SGD")
+        self._work = ImplicitStep(*(np.empty(self.problem.dim) for _ in range(4)))
+        self._set_loops(descend_implicitly, self.problem.gradient, hessian)
 
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
-        self._kernel(
-            draw,
-            self.rng,
-            self._theta,
-            self._state,
-            self.problem.params,
-            rows,
-            self.step(k),
-            thetas,
-            *self._work,
-        )
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
+        self._run_loop(draw, rows, thetas, self.step(k), 0, self._work)

@@ -2,119 +2,129 @@
 
     theta_{k+1} = theta_k - eta_{k+1} g(theta_k, x_{k+1})
 
-Capped SGD takes min(eta_k, 1 / kappa_k) instead of eta_k, with kappa_k a bound of the row's curvature: no row can throw
-the iterate further than to its own minimum, so that the first, large steps do not explode.
+Capped SGD takes min(eta_k, 1 / kappa_k) instead of eta_k, with kappa_k a bound of the row's curvature: no step passes
+the row's own minimum, so that the first, large steps do not diverge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import InputError
-from halfwidth.kernels.arrays import Function
-from halfwidth.kernels.compile import jitable, specialise
-from halfwidth.learners.base import Learner, Seed, Vector
-from halfwidth.learners.warm_start import no_cap, no_rows
-from halfwidth.problems import Problem
-from halfwidth.schedules import Schedule
-from halfwidth.watchers import Watcher
-
-
-@jitable
-def any_row(row):  # type: ignore[no-untyped-def]
-    """Rows that are drawn are taken as they are."""
-    return True
-
-
-@jitable
-def finite_row(row):  # type: ignore[no-untyped-def]
-    odd = 0.0
-    for j in range(row.shape[0]):
-        odd += 0.0 * row[j]
-    return odd == 0.0
+from halfwidth.kernels.arrays import Function, Indices, Vector
+from halfwidth.kernels.compile import specialise
+from halfwidth.kernels.rows import Path, RowData, any_row, finite_row, no_rows
+from halfwidth.kernels.steps import advance, capped_step, no_cap
+from halfwidth.learners.base import Learner
 
 
 def descend(sample: Function, usable: Function, gradient: Function, curvature: Function) -> Function:
-    """The loop of plain and capped SGD around a problem's functions; it leaves off at a row that is not usable."""
+    """The loop of plain and capped SGD around a problem's functions; it ends before a row that is not usable."""
 
-    def sgd_steps(rng, theta, state, params, rows, steps, grad, thetas):  # type: ignore[no-untyped-def]
+    def sgd_steps(rng: np.random.Generator | None, data: RowData, path: Path, grad: Vector) -> tuple[int, int]:
+        theta, params = path.theta, data.params
         capped = 0
-        for i in range(rows.shape[0]):
-            row = rows[i]
-            sample(rng, theta, state, params, row)
+        for i in range(data.rows.shape[0]):
+            row = data.rows[i]
+            sample(rng, theta, data.state, params, row)
             if not usable(row):
                 return i, capped
             gradient(theta, row, params, grad)
-            step = steps[i]
             kappa = curvature(theta, row, params)
-            if step * kappa > 1.0:
-                step = 1.0 / kappa
-                capped += 1
-            for j in range(theta.shape[0]):
-                theta[j] -= step * grad[j]
-            for j in range(theta.shape[0]):
-                thetas[i, j] = theta[j]
-        return rows.shape[0], capped
+            capped += path.steps[i] * kappa > 1.0
+            advance(theta, capped_step(path.steps[i], kappa), grad, path.thetas[i])
+        return data.rows.shape[0], capped
 
     return sgd_steps
 
 
 class SGD(Learner):
-    """Plain averaged SGD."""
+    """Plain averaged SGD (Polyak-Ruppert).
+
+    Parameters
+    ----------
+    problem : Problem
+        The gradient, and the source of rows where there is one.
+    step : schedule, optional
+        Step size eta_k as a function of k = 1, 2, ...; `PowerStep()` by default.
+    watchers : sequence of Watcher
+        Estimators that observe the iterates; without one there is an average but no interval.
+    seed : int, SeedSequence or Generator
+        Source of the random numbers that rows are drawn with.
+    theta_0 : array_like, optional
+        Start of the trajectory; the problem's own by default.
+    warm_start : int
+        Number of first rows that only find a start.
+    burn_in : int
+        Number of first iterates that are discarded.
+
+    See Also
+    --------
+    CappedSGD : the same with steps that cannot pass a row's minimum; prefer it where the curvature is known.
+    Auto : chooses steps and batches by itself.
+
+    Notes
+    -----
+    The estimate is the average of the iterates, theta_bar_n = n^-1 sum_k theta_k, whose error has the limit
+    sqrt(n) (theta_bar_n - theta*) -> N(0, Sigma) for steps eta k^-a with 1/2 < a < 1. The iterates diverge where
+    eta_1 exceeds about 2 / kappa for a typical row of curvature kappa; `Diverged` is raised then.
+
+    References
+    ----------
+    B. Polyak and A. Juditsky, *Acceleration of stochastic approximation by averaging*, SIAM J. Control and
+    Optimization 30 (1992).
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> world = hw.problem("ar-linear", dim=2)
+    >>> learner = hw.SGD(world, step=hw.PowerStep(0.2), watchers=[hw.FixedBatchMeans(2)], seed=0)
+    >>> result = learner.run(20_000).result()
+    >>> bool(result.interval([1.0, 0.0]).covers(world.theta_star[0]))
+    True
+    """
 
     name = "plain"
+    kept = ("capped",)
     checks_rows = True
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        step: Schedule | None = None,
-        watchers: Sequence[Watcher] = (),
-        seed: Seed = 0,
-        theta_0: ArrayLike | None = None,
-        warm_start: int = 0,
-        burn_in: int = 0,
-    ) -> None:
-        super().__init__(
-            problem,
-            step=step,
-            watchers=watchers,
-            seed=seed,
-            theta_0=theta_0,
-            warm_start=warm_start,
-            burn_in=burn_in,
-        )
-        # A loop of its own for given rows needs no generator, whose hand-over costs as much as hundreds of rows.
-        self._drawing = specialise(descend, problem.sample or no_rows, any_row, problem.gradient, self._cap())
-        self._given = specialise(descend, no_rows, finite_row, problem.gradient, self._cap())
-        self._grad = np.full(problem.dim, np.nan)  # so that a gradient nobody wrote is noticed
+    def _prepare(self) -> None:
+        cap, gradient = self._cap(), self.problem.gradient
+        self._drawing = specialise(descend, self.problem.sample or no_rows, any_row, gradient, cap)
+        self._given = specialise(descend, no_rows, finite_row, gradient, cap)
         self._capped = 0
 
     def _cap(self) -> Function:
         return no_cap
 
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> int:
-        learned, capped = (self._drawing if draw else self._given)(
-            self.rng if draw else None,
-            self._theta,
-            self._state,
-            self.problem.params,
-            rows,
-            self.step(k),
-            self._grad,
-            thetas,
-        )
-        self._capped += capped
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> int:
+        learned, capped = self._run_loop(draw, rows, thetas, self.step(k), 0, self._grad)
+        self._capped += int(capped)
         return int(learned)
 
 
 class CappedSGD(SGD):
-    """SGD whose step never exceeds the inverse of the row's curvature bound."""
+    """Averaged SGD whose step never exceeds the inverse of the row's curvature bound; takes what `SGD` takes.
+
+    Raises
+    ------
+    InputError
+        The problem has no `curvature`.
+
+    Notes
+    -----
+    Steps are min(eta_k, 1 / kappa_k). As eta_k falls the cap stops to bind, so that the limit is that of `SGD`. The
+    share of capped steps is in the diagnostics of the result, as `capped_share`.
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> learner = hw.CappedSGD(hw.problem("iid-linear", dim=3), step=hw.PowerStep(2.0), seed=0).run(5_000)
+    >>> learner.n_seen, learner.theta_bar.shape
+    (5000, (3,))
+    """
 
     name = "capped"
 

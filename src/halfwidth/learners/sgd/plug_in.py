@@ -11,27 +11,26 @@ of different rows are uncorrelated: under dependence its intervals are too short
 as the rows do, not as slowly as the iterates, so short batches give their long-run covariance; here between 128 and 256
 batches are kept, of 50 rows at first.
 
-Neither is right when the data answer to theta. There the mean field moves with theta also through the data, its
+Neither is right for state-dependent data. There the mean field moves with theta also through the data, its
 Jacobian is A = E grad^2 F + J with J = d/dtheta' E_{pi_theta'} grad F(theta), and the Hessian alone is not A.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.equation import BatchStore
-from halfwidth.errors import InputError
 from halfwidth.inference import Diagnostics, NormalLaw, Result
 from halfwidth.inference.laws import LimitLaw
 from halfwidth.inference.student_law import StudentLaw
-from halfwidth.kernels.arrays import Function
-from halfwidth.kernels.compile import specialise
-from halfwidth.learners.base import Vector
-from halfwidth.learners.own_result import OwnResult, sandwich
-from halfwidth.learners.warm_start import no_cap, no_rows
+from halfwidth.kernels.arrays import Function, Indices, Vector
+from halfwidth.kernels.rows import Path, RowData
+from halfwidth.kernels.steps import advance, capped_step, no_cap
+from halfwidth.learners.base import LearnerOptions
+from halfwidth.learners.learner_state import State
+from halfwidth.learners.own_result import OwnResult, needed_hessian, sandwich
 from halfwidth.problems import Problem
 
 FIRST_LENGTH = 50
@@ -39,73 +38,98 @@ MOST_BATCHES = 256
 FEWEST_BATCHES = 8
 
 
-def gather(sample: Function, gradient: Function, curvature: Function, hessian: Function) -> Function:
-    """The loop of capped SGD that notes each row's gradient and Hessian, at the iterate or at the running mean."""
+class PlugInWork(NamedTuple):
+    """What the loop notes about every row of a chunk."""
 
-    def plug_in_steps(  # type: ignore[no-untyped-def]
-        draw,
-        rng,
-        theta,
-        state,
-        params,
-        rows,
-        steps,
-        grad,
-        thetas,
-        first,
-        at_mean,
-        mean,
-        grads,
-        directions,
-        weights,
-    ):
-        dim = theta.shape[0]
+    at_mean: bool
+    """Whether gradients and Hessians are taken at the running mean rather than at the iterate."""
+    mean: Vector
+    """The running mean of the iterates, updated in place."""
+    grads: Vector
+    """Takes the gradients."""
+    directions: Vector
+    """Takes u_k."""
+    weights: Vector
+    """Takes w_k; the Hessian is w_k u_k u_k' + c_k I."""
+    grad: Vector
+    """Scratch space for a gradient."""
+
+
+def gather(sample: Function, gradient: Function, curvature: Function, hessian: Function) -> Function:
+    """The loop of capped SGD that notes each row's gradient and Hessian; returns the sum of the c_k."""
+
+    def plug_in_steps(rng: np.random.Generator | None, data: RowData, path: Path, work: PlugInWork) -> float:
+        theta, params, mean = path.theta, data.params, work.mean
         shift = 0.0
-        for i in range(rows.shape[0]):
-            row = rows[i]
-            if draw:
-                sample(rng, theta, state, params, row)
-            point = mean if at_mean else theta
-            weights[i], more = hessian(point, row, params, directions[i])
+        for i in range(data.rows.shape[0]):
+            row = data.rows[i]
+            sample(rng, theta, data.state, params, row)
+            point = mean if work.at_mean else theta
+            work.weights[i], more = hessian(point, row, params, work.directions[i])
             shift += more
-            gradient(point, row, params, grads[i])
-            gradient(theta, row, params, grad)
-            step = steps[i]
-            kappa = curvature(theta, row, params)
-            if step * kappa > 1.0:
-                step = 1.0 / kappa
-            for j in range(dim):
-                theta[j] -= step * grad[j]
-                thetas[i, j] = theta[j]
-                mean[j] += (theta[j] - mean[j]) / (first + i + 1)
+            gradient(point, row, params, work.grads[i])
+            gradient(theta, row, params, work.grad)
+            advance(theta, capped_step(path.steps[i], curvature(theta, row, params)), work.grad, path.thetas[i])
+            for j in range(theta.shape[0]):
+                mean[j] += (theta[j] - mean[j]) / (path.first + i + 1)
         return shift
 
     return plug_in_steps
 
 
 class PlugIn(OwnResult):
-    """SGD with a plug-in covariance; needs `Problem.hessian`."""
+    """Capped SGD with a plug-in covariance A^-1 S A^-T.
+
+    Parameters
+    ----------
+    problem : Problem
+        Must have a `hessian`.
+    long_run : bool, default False
+        Whether S is the long-run covariance of the gradients, for dependent rows, rather than that of single ones.
+    **options
+        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
+
+    Raises
+    ------
+    InputError
+        The problem has no `hessian`.
+
+    Notes
+    -----
+    Not valid for state-dependent data with either setting: the feedback is missing from A. The module's text compares
+    both estimators.
+
+    References
+    ----------
+    X. Chen, J. D. Lee, X. T. Tong and Y. Zhang, *Statistical inference for model parameters in stochastic gradient
+    descent*, Annals of Statistics 48 (2020).
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> result = hw.PlugIn(hw.problem("iid-linear", dim=2), seed=0).run(2_000).result()
+    >>> result.covariance.shape
+    (2, 2)
+    """
 
     name = "plug-in"
+    settings = ("long_run",)
+    kept = ("mean", "curvature", "noise")
 
-    def __init__(self, problem: Problem, *, long_run: bool = False, **common: Any) -> None:
-        super().__init__(problem, **common)
-        if problem.hessian is None:
-            raise InputError(
-                f"the plug-in covariance needs the rows' Hessian, and problem {problem.name!r} has none; "
-                "give Problem(..., hessian=...) or use a method that watches iterates, like 'obm'"
-            )
-        self.long_run = long_run
+    def __init__(self, problem: Problem, *, long_run: bool = False, **options: Unpack[LearnerOptions]) -> None:
+        self.long_run = bool(long_run)
+        super().__init__(problem, **options)
+
+    def _prepare(self) -> None:
+        problem, dim = self.problem, self.problem.dim
+        hessian = needed_hessian(problem, "the plug-in covariance", "a method that watches iterates, like 'obm'")
         self._mean = self._theta.copy()
-        self._curvature = np.zeros((problem.dim, problem.dim))
-        self._noise = np.zeros((problem.dim, problem.dim))
-        self._batches = _gradient_batches(problem.dim)
-        self._grad = np.empty(problem.dim)
+        self._curvature = np.zeros((dim, dim))
+        self._noise = np.zeros((dim, dim))
+        self._batches = BatchStore(dim, FIRST_LENGTH, MOST_BATCHES, hessians=False)
         self._grads, self._directions = np.empty_like(self._thetas), np.empty_like(self._thetas)
         self._row_weights = np.empty(len(self._thetas))
-        self._kernel = specialise(
-            gather, problem.sample or no_rows, problem.gradient, problem.curvature or no_cap, problem.hessian
-        )
+        self._set_loops(gather, problem.gradient, problem.curvature or no_cap, hessian)
 
     def _start_at(self, theta: Vector) -> None:
         super()._start_at(theta)
@@ -114,31 +138,16 @@ class PlugIn(OwnResult):
     def _forget(self) -> None:
         self._curvature[:] = 0.0
         self._noise[:] = 0.0
-        self._batches = _gradient_batches(self.problem.dim)
+        self._batches.clear()
 
     def _rows_needed(self) -> int:
         return FEWEST_BATCHES * FIRST_LENGTH if self.long_run else self.problem.dim + 1
 
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
         size = len(rows)
         grads, directions, weights = self._grads[:size], self._directions[:size], self._row_weights[:size]
-        shift = self._kernel(
-            draw,
-            self.rng,
-            self._theta,
-            self._state,
-            self.problem.params,
-            rows,
-            self.step(k),
-            self._grad,
-            thetas,
-            k[0] - 1 - (self.burn_in if k[0] > self.burn_in else 0),
-            self.long_run,
-            self._mean,
-            grads,
-            directions,
-            weights,
-        )
+        work = PlugInWork(self.long_run, self._mean, grads, directions, weights, self._grad)
+        shift = self._run_loop(draw, rows, thetas, self.step(k), self._averaged(k), work)
         self._curvature += (directions.T * weights) @ directions
         self._curvature[np.diag_indices_from(self._curvature)] += shift
         if self.long_run:
@@ -150,6 +159,12 @@ class PlugIn(OwnResult):
                 at += len(part)
         else:
             self._noise += grads.T @ grads
+
+    def _parts(self) -> State:
+        return {"batches": self._batches.to_state()}
+
+    def _restore_parts(self, state: State) -> None:
+        self._batches = BatchStore.from_state(state["batches"])
 
     def _own_result(self) -> Result:
         n = self.n_iterates
@@ -163,7 +178,3 @@ class PlugIn(OwnResult):
         covariance = sandwich(self._curvature / n, noise)
         name = "plug-in-longrun" if self.long_run else self.name
         return Result(self.theta_bar, covariance, n, law, name, Diagnostics(blocks))
-
-
-def _gradient_batches(dim: int) -> BatchStore:
-    return BatchStore(dim, FIRST_LENGTH, MOST_BATCHES, hessians=False)

@@ -6,63 +6,69 @@ with C the centred second moments along the run; Sigma_hat = A_hat^-1 S_hat A_ha
 arXiv:2604.10814, who regress the increments -eta_k g_k). No Hessian is needed, and the rate n^-(1-a)/2 is the best
 without one.
 
-The noise must not depend on the past: where rows depend on each other theta_{k-1} knows part of the noise of row k, the
-slope is biased, and S_hat has no covariances between rows. The result carries the flag `iid-only`.
+The noise must not depend on the past: where rows depend on each other theta_{k-1} carries part of the noise of row k,
+the slope is biased, and S_hat has no covariances between rows. The result carries the flag `iid-only`.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.inference import Diagnostics, NormalLaw, Result
-from halfwidth.kernels.arrays import Function
-from halfwidth.kernels.compile import specialise
-from halfwidth.learners.base import Vector
+from halfwidth.kernels.arrays import Function, Indices, Vector
+from halfwidth.kernels.rows import Path, RowData
+from halfwidth.kernels.steps import advance, capped_step, no_cap
 from halfwidth.learners.own_result import OwnResult, sandwich
-from halfwidth.learners.warm_start import no_cap, no_rows
-from halfwidth.problems import Problem
 
 
 def record(sample: Function, gradient: Function, curvature: Function) -> Function:
     """The loop of capped SGD that notes every (theta_{k-1} - theta_0, g_k)."""
 
-    def recorded_steps(  # type: ignore[no-untyped-def]
-        draw, rng, theta, state, params, rows, steps, grad, thetas, origin, notes
-    ):
+    def recorded_steps(rng: np.random.Generator | None, data: RowData, path: Path, grad: Vector, notes: Vector) -> None:
+        theta, origin = path.theta, path.origin
         dim = theta.shape[0]
-        for i in range(rows.shape[0]):
-            row = rows[i]
-            if draw:
-                sample(rng, theta, state, params, row)
-            gradient(theta, row, params, grad)
-            step = steps[i]
-            kappa = curvature(theta, row, params)
-            if step * kappa > 1.0:
-                step = 1.0 / kappa
+        for i in range(data.rows.shape[0]):
+            row = data.rows[i]
+            sample(rng, theta, data.state, data.params, row)
+            gradient(theta, row, data.params, grad)
+            step = capped_step(path.steps[i], curvature(theta, row, data.params))
             for j in range(dim):
                 notes[i, j] = theta[j] - origin[j]
                 notes[i, dim + j] = grad[j]
-                theta[j] -= step * grad[j]
-                thetas[i, j] = theta[j]
+            advance(theta, step, grad, path.thetas[i])
 
     return recorded_steps
 
 
 class TrajectoryRegression(OwnResult):
-    """SGD whose covariance comes from its own gradients and iterates; independent rows only."""
+    """Capped SGD with a covariance from its own gradients and iterates; independent rows only. Takes what `SGD` takes.
+
+    Notes
+    -----
+    The slope of the gradients on the iterates estimates the mean Hessian, the residuals their noise. The result is
+    flagged `iid-only`: with dependent or state-dependent rows its standard errors are wrong.
+
+    References
+    ----------
+    Y. Ni and X. Huo, arXiv:2604.10814 (2026).
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> result = hw.learners.TrajectoryRegression(hw.problem("iid-linear", dim=2), seed=0).run(5_000).result()
+    >>> result.law.name
+    'normal'
+    """
 
     name = "trajectory-regression"
+    kept = ("sums", "products")
 
-    def __init__(self, problem: Problem, **common: Any) -> None:
-        super().__init__(problem, **common)
-        self._notes = np.empty((len(self._thetas), 2 * problem.dim))
-        self._sums = np.zeros(2 * problem.dim)
-        self._products = np.zeros((2 * problem.dim, 2 * problem.dim))
-        self._grad = np.empty(problem.dim)
-        self._kernel = specialise(record, problem.sample or no_rows, problem.gradient, problem.curvature or no_cap)
+    def _prepare(self) -> None:
+        size = 2 * self.problem.dim
+        self._notes = np.empty((len(self._thetas), size))
+        self._sums = np.zeros(size)
+        self._products = np.zeros((size, size))
+        self._set_loops(record, self.problem.gradient, self.problem.curvature or no_cap)
 
     def _forget(self) -> None:
         self._sums[:] = 0.0
@@ -71,21 +77,9 @@ class TrajectoryRegression(OwnResult):
     def _rows_needed(self) -> int:
         return 2 * self.problem.dim + 2
 
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
         notes = self._notes[: len(rows)]
-        self._kernel(
-            draw,
-            self.rng,
-            self._theta,
-            self._state,
-            self.problem.params,
-            rows,
-            self.step(k),
-            self._grad,
-            thetas,
-            self._theta_0,
-            notes,
-        )
+        self._run_loop(draw, rows, thetas, self.step(k), 0, self._grad, notes)
         self._sums += notes.sum(axis=0)
         self._products += notes.T @ notes
 

@@ -8,127 +8,138 @@ one; otherwise theta_{k+1} = theta'. The count k runs on, so the steps keep shri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.kernels.arrays import Function
-from halfwidth.kernels.compile import specialise
-from halfwidth.learners.base import Learner, Seed, Vector
-from halfwidth.learners.warm_start import no_rows
+from halfwidth.kernels.arrays import Function, Indices, Vector
+from halfwidth.kernels.rows import Path, RowData
+from halfwidth.kernels.steps import note
+from halfwidth.learners.base import Learner, LearnerOptions
+from halfwidth.learners.learner_state import State
 from halfwidth.problems import Problem
-from halfwidth.schedules import Schedule, Threshold, TruncationSets
-from halfwidth.watchers import Watcher
+from halfwidth.schedules import Threshold, TruncationSets
 
 LOCATIONS_KEPT = 1_000
+
+
+class Truncation(NamedTuple):
+    """What decides whether a step is truncated, and what happens then."""
+
+    state_0: Vector
+    """Where the problem's chain starts again."""
+    limits: Vector
+    """d_{k-1} for every row of the chunk: the longest move that passes."""
+    radii: Vector
+    """Radius of K_q after 0, 1, ... truncations in this chunk."""
+    hits: Indices
+    """Takes the place in the chunk of every truncation."""
+    grad: Vector
+    """Scratch space for a gradient."""
 
 
 def descend_truncated(sample: Function, gradient: Function) -> Function:
     """The loop of truncated SGD around a problem's functions."""
 
-    def truncated_steps(  # type: ignore[no-untyped-def]
-        draw,
-        rng,
-        theta,
-        state,
-        params,
-        rows,
-        steps,
-        grad,
-        thetas,
-        origin,
-        state_0,
-        limits,
-        radii,
-        hits,
-    ):
+    def truncated_steps(rng: np.random.Generator | None, data: RowData, path: Path, rule: Truncation) -> int:
+        theta, state, grad = path.theta, data.state, rule.grad
         truncations = 0
-        for i in range(rows.shape[0]):
-            row = rows[i]
-            if draw:
-                sample(rng, theta, state, params, row)
-            gradient(theta, row, params, grad)
+        for i in range(data.rows.shape[0]):
+            row = data.rows[i]
+            sample(rng, theta, state, data.params, row)
+            gradient(theta, row, data.params, grad)
+            step = path.steps[i]
             move2 = 0.0
             norm2 = 0.0
             for j in range(theta.shape[0]):
-                move = steps[i] * grad[j]
+                move = step * grad[j]
                 move2 += move * move
                 norm2 += (theta[j] - move) ** 2
             # Written so that a nan counts as having left the set.
-            if move2 < limits[i] ** 2 and norm2 <= radii[truncations] ** 2:
+            if move2 < rule.limits[i] ** 2 and norm2 <= rule.radii[truncations] ** 2:
                 for j in range(theta.shape[0]):
-                    theta[j] -= steps[i] * grad[j]
+                    theta[j] -= step * grad[j]
             else:
-                for j in range(theta.shape[0]):
-                    theta[j] = origin[j]
-                for j in range(state.shape[0]):
-                    state[j] = state_0[j]
-                hits[truncations] = i
+                note(path.origin, theta)
+                note(rule.state_0, state)
+                rule.hits[truncations] = i
                 truncations += 1
-            for j in range(theta.shape[0]):
-                thetas[i, j] = theta[j]
+            note(theta, path.thetas[i])
         return truncations
 
     return truncated_steps
 
 
 class TruncatedSGD(Learner):
-    """The paper's algorithm; `truncations` counts the resets and `truncated_at` says where the first ones were."""
+    """Truncated SGD, the algorithm of Roy and Balasubramanian.
+
+    Parameters
+    ----------
+    problem : Problem
+        The gradient, and the source of rows where there is one.
+    threshold : Threshold, optional
+        The longest move d_k = D k^-b that passes.
+    sets : TruncationSets, optional
+        The balls K_q that iterates must stay in after q truncations.
+    **options
+        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
+
+    Attributes
+    ----------
+    truncations : int
+        How often theta and the chain went back to their start.
+    truncated_at : list of int
+        The rows of the first 1,000 truncations.
+
+    References
+    ----------
+    A. Roy and K. Balasubramanian, *Online covariance estimation for stochastic gradient descent under Markovian
+    sampling*.
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> learner = hw.TruncatedSGD(hw.problem("seed-linear", dim=2), seed=0).run(2_000)
+    >>> learner.truncations == len(learner.truncated_at)
+    True
+    """
 
     name = "truncated"
+    settings = ("threshold", "sets")
+    kept = ()
 
     def __init__(
         self,
         problem: Problem,
         *,
-        step: Schedule | None = None,
         threshold: Threshold | None = None,
         sets: TruncationSets | None = None,
-        watchers: Sequence[Watcher] = (),
-        seed: Seed = 0,
-        theta_0: ArrayLike | None = None,
-        warm_start: int = 0,
-        burn_in: int = 0,
+        **options: Unpack[LearnerOptions],
     ) -> None:
-        super().__init__(
-            problem,
-            step=step,
-            watchers=watchers,
-            seed=seed,
-            theta_0=theta_0,
-            warm_start=warm_start,
-            burn_in=burn_in,
-        )
         self.threshold = Threshold() if threshold is None else threshold
         self.sets = TruncationSets() if sets is None else sets
         self.truncations = 0
         self.truncated_at: list[int] = []
-        self._kernel = specialise(descend_truncated, problem.sample or no_rows, problem.gradient)
-        self._grad = np.full(problem.dim, np.nan)
+        super().__init__(problem, **options)
+
+    def _prepare(self) -> None:
+        self._set_loops(descend_truncated, self.problem.gradient)
         self._hits = np.empty(len(self._rows), dtype=np.int64)
 
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
-        new = self._kernel(
-            draw,
-            self.rng,
-            self._theta,
-            self._state,
-            self.problem.params,
-            rows,
-            self.step(k),
-            self._grad,
-            thetas,
-            self._theta_0,
-            self.problem.state_0,
-            self.threshold(k - 1),
-            self.sets(self.truncations + np.arange(len(rows) + 1)),
-            self._hits,
-        )
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
+        radii = self.sets(self.truncations + np.arange(len(rows) + 1))
+        rule = Truncation(np.asarray(self.problem.state_0), self.threshold(k - 1), radii, self._hits, self._grad)
+        new = int(self._run_loop(draw, rows, thetas, self.step(k), 0, rule))
         self.truncations += new
-        room = LOCATIONS_KEPT - len(self.truncated_at)
-        self.truncated_at += k[self._hits[: min(new, room)]].tolist()
+        left = LOCATIONS_KEPT - len(self.truncated_at)
+        self.truncated_at += k[self._hits[: min(new, left)]].tolist()
 
     def _facts(self) -> dict[str, Any]:
         return {"truncations": self.truncations, "truncated_at": tuple(self.truncated_at)}
+
+    def _parts(self) -> State:
+        return {"truncations": self.truncations, "truncated_at": list(self.truncated_at)}
+
+    def _restore_parts(self, state: State) -> None:
+        self.truncations = int(state["truncations"])
+        self.truncated_at = [int(row) for row in state["truncated_at"]]

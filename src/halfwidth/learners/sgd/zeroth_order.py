@@ -4,48 +4,55 @@
 
 (J. Kiefer and J. Wolfowitz 1952; inference: X. Chen, Z. Lai, H. Li and Y. Zhang, JASA 119, 2024). The coordinates are
 drawn without replacement for each row. Both evaluations see the same row, so h_k may shrink quickly, and the bias
-h_k^2 is negligible. With all coordinates (the default, 2d evaluations a row) the limit covariance is that of SGD with
+h_k^2 is negligible. With all coordinates (the default, 2d evaluations per row) the limit covariance is that of SGD with
 gradients; with m < d the gradient noise is larger, up to d/m times, and the watchers see it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
-from halfwidth.kernels.arrays import Function
-from halfwidth.kernels.compile import specialise
-from halfwidth.learners.base import Learner, Vector
-from halfwidth.learners.warm_start import no_cap, no_rows
+from halfwidth.kernels.arrays import Function, Indices, Vector
+from halfwidth.kernels.rows import Path, RowData
+from halfwidth.kernels.steps import capped_step, no_cap, note
+from halfwidth.learners.base import Learner, LearnerOptions
 from halfwidth.problems import Problem
 from halfwidth.schedules import PowerStep, Schedule
+
+
+class Probes(NamedTuple):
+    """Where the loss is evaluated."""
+
+    spacings: Vector
+    """h_k for every row of the chunk."""
+    order: Indices
+    """The coordinates, those of the current row first."""
+    moves: Vector
+    """Scratch space: the move of each probed coordinate."""
 
 
 def probe(sample: Function, loss: Function, curvature: Function) -> Function:
     """The loop of SGD with differences along coordinates; capped so that no probed move passes the row's minimum."""
 
-    def zeroth_steps(  # type: ignore[no-untyped-def]
-        draw, rng, theta, state, params, rows, steps, thetas, spacings, pick_rng, order, moves
-    ):
-        dim, probes = theta.shape[0], moves.shape[0]
-        for i in range(rows.shape[0]):
-            row = rows[i]
-            if draw:
-                sample(rng, theta, state, params, row)
-            if probes < dim:
-                for p in range(probes):
+    def zeroth_steps(
+        rng: np.random.Generator | None, data: RowData, path: Path, pick_rng: np.random.Generator, probes: Probes
+    ) -> None:
+        theta, params, order, moves = path.theta, data.params, probes.order, probes.moves
+        dim, count = theta.shape[0], moves.shape[0]
+        for i in range(data.rows.shape[0]):
+            row = data.rows[i]
+            sample(rng, theta, data.state, params, row)
+            if count < dim:
+                for p in range(count):
                     q = p + int(pick_rng.random() * (dim - p))
                     order[p], order[q] = order[q], order[p]
-            step = steps[i] * dim / probes
-            kappa = curvature(theta, row, params)
-            if step * kappa > 1.0:
-                step = 1.0 / kappa
-            h = spacings[i]
-            for p in range(probes):
+            step = capped_step(path.steps[i] * dim / count, curvature(theta, row, params))
+            h = probes.spacings[i]
+            for p in range(count):
                 j = order[p]
                 here = theta[j]
                 theta[j] = here + h
@@ -54,49 +61,71 @@ def probe(sample: Function, loss: Function, curvature: Function) -> Function:
                 below = loss(theta, row, params)
                 theta[j] = here
                 moves[p] = step * (above - below) / (2.0 * h)
-            for p in range(probes):
+            for p in range(count):
                 theta[order[p]] -= moves[p]
-            for j in range(dim):
-                thetas[i, j] = theta[j]
+            note(theta, path.thetas[i])
 
     return zeroth_steps
 
 
 class ZerothOrderSGD(Learner):
-    """SGD that knows the loss only; `probes` coordinates a row (all by default), `spacing` the schedule h_k."""
+    """SGD that evaluates the loss only, never a gradient.
+
+    Parameters
+    ----------
+    problem : Problem
+        Must have a `loss`.
+    probes : int, optional
+        Number m of coordinates that are probed per row; all by default.
+    spacing : schedule, optional
+        Distance h_k of the two evaluations from theta.
+    **options
+        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
+
+    Raises
+    ------
+    InputError
+        The problem has no `loss`, or `probes` exceeds its dimension.
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> learner = hw.ZerothOrderSGD(hw.problem("iid-linear", dim=3), probes=2, seed=0).run(500)
+    >>> learner.n_seen
+    500
+    """
 
     name = "zeroth-order"
+    settings = ("probes", "spacing")
+    kept = ("order",)
+    generators = ("rng", "_pick_rng")
 
     def __init__(
-        self, problem: Problem, *, probes: int | None = None, spacing: Schedule | None = None, **common: Any
+        self,
+        problem: Problem,
+        *,
+        probes: int | None = None,
+        spacing: Schedule | None = None,
+        **options: Unpack[LearnerOptions],
     ) -> None:
-        super().__init__(problem, **common)
+        self.probes = problem.dim if probes is None else check_count("probes", probes)
+        if self.probes > problem.dim:
+            raise InputError.of("probes", f"be at most the dimension {problem.dim}", probes)
+        self.spacing: Schedule = PowerStep(0.1, 0.505) if spacing is None else spacing
+        super().__init__(problem, **options)
+
+    def _prepare(self) -> None:
+        problem = self.problem
         if problem.loss is None:
             raise InputError(
                 f"zeroth-order SGD needs the loss, and problem {problem.name!r} has none; "
                 "give Problem(..., loss=...) or use SGD with gradients"
             )
-        probes = problem.dim if probes is None else check_count("probes", probes)
-        if probes > problem.dim:
-            raise InputError.of("probes", f"be at most the dimension {problem.dim}", probes)
-        self.spacing: Schedule = PowerStep(0.1, 0.505) if spacing is None else spacing
         self._pick_rng = self.rng.spawn(1)[0]  # of its own, so that the rows are those of every other learner
         self._order = np.arange(problem.dim)
-        self._moves = np.empty(probes)
-        self._kernel = specialise(probe, problem.sample or no_rows, problem.loss, problem.curvature or no_cap)
+        self._moves = np.empty(self.probes)
+        self._set_loops(probe, problem.loss, problem.curvature or no_cap)
 
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: NDArray[np.int64]) -> None:
-        self._kernel(
-            draw,
-            self.rng,
-            self._theta,
-            self._state,
-            self.problem.params,
-            rows,
-            self.step(k),
-            thetas,
-            self.spacing(k),
-            self._pick_rng,
-            self._order,
-            self._moves,
-        )
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
+        probes = Probes(self.spacing(k), self._order, self._moves)
+        self._run_loop(draw, rows, thetas, self.step(k), 0, self._pick_rng, probes)

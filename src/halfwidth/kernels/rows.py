@@ -1,0 +1,70 @@
+"""The rows of a chunk inside a kernel: where they come from, and whether they are finite.
+
+A loop asks `sample` for every row. For rows that the problem draws this is the problem's sampler; for rows that are
+given it is `no_rows`, which leaves the row as it stands. A loop that checks its rows asks `usable`: `finite_row` for
+given rows, `any_row` for drawn ones.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from halfwidth.kernels.arrays import Vector
+from halfwidth.kernels.compile import jitable, kernel
+
+
+class RowData(NamedTuple):
+    """What a loop reads its rows from."""
+
+    rows: Vector
+    """The rows of the chunk, (m, row_size): given, or to be filled by the sampler."""
+    state: Vector
+    """The state of the problem's chain, which the sampler moves along."""
+    params: Vector
+    """The problem's parameters, handed to each of its functions."""
+
+
+class Path(NamedTuple):
+    """The part of the trajectory that a loop walks along one chunk."""
+
+    theta: Vector
+    """The current iterate, (dim,); updated in place."""
+    steps: Vector
+    """The step size for every row of the chunk, (m,)."""
+    thetas: Vector
+    """Takes the iterate after every row, (m, dim)."""
+    origin: Vector
+    """theta_0: totals are kept relative to it, so that a parameter near 1e8 loses no digits."""
+    first: int
+    """How many rows the trajectory, or the average that the loop keeps, has seen before the chunk."""
+
+
+@jitable
+def no_rows(rng: np.random.Generator | None, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
+    """The sampler of rows that are given."""
+
+
+@jitable
+def any_row(row: Vector) -> bool:
+    """The check of rows that are drawn."""
+    return True
+
+
+@jitable
+def finite_row(row: Vector) -> bool:
+    """Whether every number of the row is finite."""
+    odd = 0.0
+    for j in range(row.shape[0]):
+        odd += 0.0 * row[j]
+    return odd == 0.0
+
+
+@kernel
+def finite_rows(rows: Vector) -> int:
+    """How many rows there are before the first that is not finite."""
+    for i in range(rows.shape[0]):
+        if not finite_row(rows[i]):
+            return i
+    return len(rows)

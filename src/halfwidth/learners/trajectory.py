@@ -1,0 +1,187 @@
+"""The trajectory behind every learner: theta, its average, the warm start, the burn-in, and the loops over chunks.
+
+With `warm_start=m` the first m rows only find a start (`halfwidth.learners.warm_start`), where the trajectory begins:
+its count k starts at 1. With `burn_in=b` its first b iterates are computed and discarded: k runs on, but watchers,
+averages and results see nothing of them. All these rows count in `n_seen`, since they were paid for, not in
+`n_iterates`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from halfwidth.checks import check_count, check_vector
+from halfwidth.errors import Diverged, InputError
+from halfwidth.kernels.arrays import Function, Indices, Vector
+from halfwidth.kernels.compile import specialise
+from halfwidth.kernels.rows import Path, RowData, no_rows
+from halfwidth.learners.learner_state import State
+from halfwidth.learners.warm_start import collect_rows, warm_theta
+from halfwidth.problems import Problem
+from halfwidth.schedules import PowerStep, Schedule
+from halfwidth.watchers import Watcher
+
+Seed = int | np.random.SeedSequence | np.random.Generator
+
+_CHUNK_NUMBERS = 196_608  # rows and iterates of a chunk stay in the processor's cache
+
+
+class Trajectory(ABC):
+    """A trajectory of theta, made chunk by chunk; `Learner` is what users see of it."""
+
+    name: str
+    version: ClassVar[int] = 1
+    settings: ClassVar[tuple[str, ...]] = ()
+    """Arguments of the constructor besides `LearnerOptions`, each kept under its own name."""
+    kept: ClassVar[tuple[str, ...]]
+    """Attributes, arrays and integers, that a state holds besides those of every learner; without their underscore."""
+    generators: ClassVar[tuple[str, ...]] = ("rng",)
+    """Random generators that a state holds."""
+    checks_rows: ClassVar[bool] = False
+    """Whether `_walk` itself ends before a given row that is not finite; otherwise rows are checked before."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        step: Schedule | None = None,
+        watchers: Sequence[Watcher] = (),
+        seed: Seed = 0,
+        theta_0: ArrayLike | None = None,
+        warm_start: int = 0,
+        burn_in: int = 0,
+    ) -> None:
+        for watcher in watchers:
+            if watcher.dim != problem.dim:
+                raise InputError.of("watchers", f"have dim {problem.dim}, as the problem has", watcher.dim)
+        self.problem = problem
+        self.step: Schedule = PowerStep() if step is None else step
+        self.watchers = tuple(watchers)
+        self.rng = np.random.default_rng(seed)
+        self.n_seen = 0
+        self.warm_start = check_count("warm_start", warm_start, at_least=0)
+        self.burn_in = check_count("burn_in", burn_in, at_least=0)
+        self._buffer = np.empty((self.warm_start, problem.row_size))
+        start = np.asarray(problem.theta_0 if theta_0 is None else theta_0, dtype=np.float64)
+        self._theta_0 = check_vector("theta_0", start, problem.dim)
+        self._theta = self._theta_0.copy()
+        self._total = np.zeros(problem.dim)  # of theta minus theta_0
+        self._state = np.array(problem.state_0)
+        chunk = max(64, min(8192, _CHUNK_NUMBERS // problem.dim))
+        self._rows = np.empty((chunk, problem.row_size))
+        self._thetas = np.empty((chunk, problem.dim))
+        self._grad = np.full(problem.dim, np.nan)  # so that a gradient that writes nothing is noticed
+        self._prepare()
+
+    def _prepare(self) -> None:  # noqa: B027  (most learners have arrays and loops of their own, not all)
+        """Allocate what this kind of learner needs, and build its loops; its settings are there already."""
+
+    @abstractmethod
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> int | None:
+        """Take one step for each row, drawing it first if asked to; write the iterates into `thetas`.
+
+        Returns how many rows were learned, or None for all of them.
+        """
+
+    def _set_loops(self, factory: Function, *functions: Function) -> None:
+        """Build the loop around the problem's functions, once for rows that are drawn and once for given ones.
+
+        A loop for given rows needs no generator, whose hand-over costs as much as hundreds of rows.
+        """
+        self._drawing = specialise(factory, self.problem.sample or no_rows, *functions)
+        self._given = specialise(factory, no_rows, *functions)
+
+    def _run_loop(self, draw: bool, rows: Vector, thetas: Vector, steps: Vector, first: int, *work: Any) -> Any:
+        """Run the loop over one chunk; `work` is what this kind of learner hands to it besides rows and path."""
+        data = RowData(rows, self._state, np.asarray(self.problem.params))
+        path = Path(self._theta, steps, thetas, self._theta_0, first)
+        return self._drawing(self.rng, data, path, *work) if draw else self._given(None, data, path, *work)
+
+    def _averaged(self, k: Indices) -> int:
+        """How many iterates a running mean is over before row k[0]; it begins again after the burn-in."""
+        return int(k[0]) - 1 - (self.burn_in if k[0] > self.burn_in else 0)
+
+    @property
+    def theta(self) -> Vector:
+        """The current iterate."""
+        return self._theta.copy()
+
+    @property
+    def n_iterates(self) -> int:
+        """How many iterates the average is over: the rows seen after the warm start and the burn-in."""
+        return max(self.n_seen - self.warm_start - self.burn_in, 0)
+
+    @property
+    def deployed(self) -> Vector:
+        """The parameter that is deployed while the next row is made."""
+        return self.theta
+
+    @property
+    def theta_bar(self) -> Vector:
+        """The average of all iterates so far; the start while there are none."""
+        return np.asarray(self._theta_0 + self._total / max(self.n_iterates, 1))
+
+    def _take(self, draw: bool, rows: Vector) -> int:
+        """Learn from the rows; returns from how many, which is all of them unless `_walk` ended early."""
+        warm = min(max(self.warm_start - self.n_seen, 0), len(rows))
+        if warm:
+            self._warm(draw, rows[:warm])
+        return warm + (self._follow(draw, rows[warm:]) if warm < len(rows) else 0)
+
+    def _follow(self, draw: bool, rows: Vector) -> int:
+        """Follow the trajectory along the rows after the warm start."""
+        burning = self.warm_start + self.burn_in - self.n_seen
+        if 0 < burning < len(rows):
+            burned = self._follow(draw, rows[:burning])
+            return burned + (self._follow(draw, rows[burning:]) if burned == burning else 0)
+        k = np.arange(1, len(rows) + 1) + (self.n_seen - self.warm_start)
+        learned = self._walk(draw, rows, self._thetas[: len(rows)], k)
+        thetas = self._thetas[: len(rows) if learned is None else learned]
+        if not np.isfinite(self._theta).all():
+            first = self.n_seen + 1 + int(np.argmin(np.isfinite(thetas).all(axis=1)))
+            raise Diverged(
+                f"the iterates diverged: theta is not finite at row {first:,}; take smaller steps, or cap them at the "
+                "row's curvature (CappedSGD, --learner capped)"
+                + (". A gradient of your own must be written into its last argument" if first == 1 else "")
+            )
+        self.n_seen += len(thetas)
+        if burning > 0:
+            self._forget()
+        elif len(thetas):
+            self._add_to_total(thetas)
+            for watcher in self.watchers:
+                watcher.take(thetas)
+        return len(thetas)
+
+    def _add_to_total(self, thetas: Vector) -> None:
+        self._total += np.ones(len(thetas)) @ thetas - len(thetas) * self._theta_0
+
+    def _warm(self, draw: bool, rows: Vector) -> None:
+        """Collect rows until the buffer is full, then begin."""
+        if draw:
+            collect_rows(self.problem, self.rng, self._theta, self._state, rows)
+        self._buffer[self.n_seen : self.n_seen + len(rows)] = rows
+        self.n_seen += len(rows)
+        if self.n_seen == self.warm_start:
+            self._start_at(warm_theta(self.problem, self.step, self._theta, self._buffer))
+            self._buffer = self._buffer[:0].copy()
+
+    def _start_at(self, theta: Vector) -> None:
+        """Begin the trajectory at theta; learners with several trajectories move them all there."""
+        self._theta_0[:] = theta
+        self._theta[:] = theta
+
+    def _forget(self) -> None:  # noqa: B027  (most learners keep nothing but the average)
+        """Drop what a result would be built from: these iterates belong to the burn-in."""
+
+    def _parts(self) -> State:
+        """The states of what this kind of learner holds besides arrays and integers."""
+        return {}
+
+    def _restore_parts(self, state: State) -> None:  # noqa: B027  (most learners have none)
+        """Take over what `_parts` described."""
