@@ -333,7 +333,7 @@ def test_copies_that_diverge_raise():
     world = Problem(1, gradient, row_size=1)
     learner = MultiplierBootstrap(world, step=lambda k: np.zeros(len(k)) + 1.0, copies=4)
     learner.consume(-np.arange(20.0)[:, None])
-    with np.errstate(invalid="ignore"), pytest.raises(Diverged, match="bootstrap diverged: its covariance is not finite"):
+    with np.errstate(invalid="ignore"), pytest.raises(Diverged, match="bootstrap diverged: its covariance"):
         learner.result()
 
 
