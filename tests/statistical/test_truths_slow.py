@@ -68,8 +68,8 @@ def distances(built_in, truth):
     """How far a truth is from a long chain, each number at most 1 where the truth is right.
 
     The first is of theta*: the mean gradient there in units of four standard errors. The second is of Sigma: A by
-    differences on the same random numbers and S by batch means give A^-1 S A^-T; standardised by Sigma it is I + noise. A
-    variance over 4,000 batches is known to 2.2%, A to about 0.5%.
+    differences on the same random numbers and S by batch means give A^-1 S A^-T; standardised by Sigma it is I + noise.
+    A variance over 4,000 batches is known to 2.2%, A to about 0.5%.
     """
     d, n = built_in.dim, BATCH * BATCHES
     at_star = gradient_sums(built_in, truth.theta_star)
@@ -92,7 +92,7 @@ def test_theta_star_and_sigma_are_those_of_a_long_chain(name):
 
 @pytest.mark.parametrize("name", ["ar-linear", "performative-mean"])
 def test_negative_control_a_wrong_sigma_is_noticed(name):
-    """The identity is Sigma of ar-linear without its long-run part, and of performative-mean with the static Hessian."""
+    """The identity is Sigma of ar-linear without its long-run part, of performative-mean with the static Hessian."""
     built_in = problem(name, dim=3)
     theta_star, sigma = distances(built_in, Truth(built_in.theta_star, np.eye(3)))
     assert theta_star < 1
@@ -100,9 +100,9 @@ def test_negative_control_a_wrong_sigma_is_noticed(name):
 
 
 def test_negative_control_a_wrong_theta_star_is_noticed():
-    """Shifted by one percent of a coefficient of size one."""
+    """Shifted by one percent of the largest coefficient."""
     built_in = problem("ar-linear", dim=3)
-    theta_star, _ = distances(built_in, Truth(built_in.theta_star + [0.0, 0.0, 0.01], built_in.sigma))
+    theta_star, _ = distances(built_in, Truth(built_in.theta_star + 0.01, built_in.sigma))
     assert theta_star > 1
 
 
