@@ -168,6 +168,13 @@ def test_fields_of_sigma_hat_follow_their_definitions():
     assert "sigma_error" not in calibrated
 
 
+def test_rows_do_not_depend_on_how_the_runs_lie_in_memory():
+    case = Case("linear", 5, 0.5)
+    runs = made_runs(case, lambda n: 0.5, np.random.default_rng(0))
+    turned = Runs(np.asfortranarray(runs.averages), np.asfortranarray(runs.covariances))
+    assert case_rows(case, turned, STEPS) == case_rows(case, runs, STEPS)
+
+
 def test_the_calibrated_critical_value_is_the_watchers_and_waits_for_three_blocks():
     case, n = Case("linear", 2, 0.5, 0.7), 2**12
     rng = np.random.default_rng(0)

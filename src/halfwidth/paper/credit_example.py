@@ -52,7 +52,7 @@ def compare(rows: Sequence[Row]) -> list[Comparison]:
 
 TARGET = Target(
     "credit",
-    "Strategic classification: borrowers who answer to the classifier",
+    "Strategic classification: borrowers who respond to the classifier",
     "The slope of the log error matches the rate; BM and Boot behave alike in coverage, width and interval score; the "
     "error of BM converges better and depends less on n_1.",
     studied(arms),

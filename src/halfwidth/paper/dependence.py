@@ -34,7 +34,7 @@ def dependence_arms(size: Scale, seed: int, model: Model) -> list[Arm]:
 
 def dependence_sheets(rows: Sequence[Row], name: str, model: Model) -> list[Sheet]:
     bm = [row for row in rows if row["name"] == "BM"]
-    title = f"Strength of the answer (epsilon), {model} regression"
+    title = f"Strength of the feedback (epsilon), {model} regression"
     return [
         sheet(bm, name, title, PAPER, "epsilon", "dim"),
         sheet(rows, f"{name}-exact", f"{title}: against the exact truth", EXACT, "epsilon", "dim"),
@@ -42,7 +42,7 @@ def dependence_sheets(rows: Sequence[Row], name: str, model: Model) -> list[Shee
 
 
 def dependence_compare(rows: Sequence[Row], *, worse: bool) -> list[Comparison]:
-    """From the weakest answer to the strongest; `worse`: the paper says that the error grows."""
+    """From the weakest feedback to the strongest; `worse`: the paper says that the error grows."""
     bm = [row for row in rows if row["name"] == "BM"]
     found = slopes(bm, "dim", "epsilon") + covers(rows, "dim", "epsilon")
     for dim in DIMS:

@@ -44,7 +44,7 @@ class Estimated:
 
     @classmethod
     def of(cls, averages: Vector, steps: int) -> Estimated:
-        """From the averages theta_bar_N of independent runs, one a row; runs that diverged are nan and left out."""
+        """From the averages theta_bar_N of independent runs, one per row; runs that diverged are nan and left out."""
         kept = averages[np.isfinite(averages).all(axis=1)]
         return cls(kept.mean(axis=0), np.atleast_2d(steps * np.cov(kept, rowvar=False)))
 

@@ -49,7 +49,9 @@ def labels(case: Case, name: str) -> Row:
 
 def case_rows(case: Case, runs: Runs, checkpoints: Sequence[int]) -> list[Row]:
     """The rows of both intervals around the runs of one case; the fields of Sigma_hat are in those of `BM`."""
-    away = runs.covariances - case.problem.sigma
+    # Sums of the same numbers in another order of memory, as a backend may hand them back, differ in their last digit.
+    averages, covariances = np.ascontiguousarray(runs.averages), np.ascontiguousarray(runs.covariances)
+    away = covariances - case.problem.sigma
     errors = spectral_norm(away)
     rows: list[Row] = []
     for at, n in enumerate(checkpoints):
@@ -63,7 +65,7 @@ def case_rows(case: Case, runs: Runs, checkpoints: Sequence[int]) -> list[Row]:
             critical = critical_value(case, name, n)
             if critical is not None:
                 head = labels(case, name) | {"step": n, "replicates": len(errors), "level": LEVEL}
-                scores = _interval_scores(case, runs.averages[:, at], runs.covariances[:, at], n, critical)
+                scores = _interval_scores(case, averages[:, at], covariances[:, at], n, critical)
                 rows.append(head | scores | (fields if name == BM else {}))
     return rows
 

@@ -57,7 +57,7 @@ def compare(rows: Sequence[Row]) -> list[Comparison]:
 
 TARGET = Target(
     "synthetic",
-    "Batch means on synthetic streams that answer back",
+    "Batch means on synthetic state-dependent streams",
     "The slope of the log error matches the rate -1/8, the error grows like the square root of d, and the intervals "
     "reach the correct coverage.",
     studied(arms),
