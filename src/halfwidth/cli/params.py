@@ -24,7 +24,7 @@ def read_params(problem: str, texts: Iterable[str]) -> dict[str, Any]:
             raise UnknownName.among(f"parameter of {problem}", name, known)
         if name in settings:
             raise InputError(f"param {name} is given twice")
-        settings[name] = _read(name, value, known[name], str(parameters[name].annotation))
+        settings[name] = _read(name, value, known[name], str(getattr(parameters.get(name), "annotation", "")))
     return settings
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+
+from numpy.typing import ArrayLike
 
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.problems.autoregressive import ar_logistic, ar_poisson
@@ -71,21 +74,24 @@ def problem_settings(name: str) -> dict[str, Any]:
     """
     if name not in PROBLEMS:
         raise UnknownName.among("problem", name, PROBLEMS)
-    return {key: p.default for key, p in inspect.signature(PROBLEMS[name]).parameters.items()}
+    own = {key: parameter.default for key, parameter in inspect.signature(PROBLEMS[name]).parameters.items()}
+    return {**own, "theta_0": None}
 
 
-def problem(name: str, /, **settings: Any) -> Problem:
+def problem(name: str, /, *, theta_0: ArrayLike | None = None, **settings: Any) -> Problem:
     """Build one of the built-in problems, with its exact truth.
 
     Parameters
     ----------
     name : str
         The name of the problem; ``halfwidth problems`` lists them all with their settings.
+    theta_0 : array_like of shape (d,), optional
+        Where learners start; the problem's own start otherwise.
     **settings : Any
         The settings of this problem. Those that several share: `dim`, the number of coefficients; `epsilon`, how
         strongly the data respond to the deployed parameter (0: not at all); `rho`, how fast; `phi` and `psi`, the
         autocorrelation of features and noise; `noise`, its standard deviation; `theta_r`, the parameter that generates
-        the data; `theta_0`, where learners start.
+        the data.
 
     Returns
     -------
@@ -110,4 +116,5 @@ def problem(name: str, /, **settings: Any) -> Problem:
     for key in settings:
         if key not in known:
             raise InputError(f"problem {name!r} has no setting {key!r}; it has: {', '.join(known)}")
-    return PROBLEMS[name](**settings)
+    built = PROBLEMS[name](**settings)
+    return built if theta_0 is None else replace(built, theta_0=theta_0)

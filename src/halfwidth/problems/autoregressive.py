@@ -86,14 +86,7 @@ def _check_correlations(phi: float, psi: float) -> None:
             raise InputError.of(name, f"lie within +-{_LARGEST_CORRELATION}, where the truth is exact", value)
 
 
-def ar_logistic(
-    dim: int = 5,
-    *,
-    phi: float = 0.7,
-    psi: float = 0.7,
-    theta_r: ArrayLike | None = None,
-    theta_0: ArrayLike | None = None,
-) -> Problem:
+def ar_logistic(dim: int = 5, *, phi: float = 0.7, psi: float = 0.7, theta_r: ArrayLike | None = None) -> Problem:
     """Logistic regression with autoregressive features (phi) and label noise (psi)."""
     target = target_parameter(theta_r, dim)
     _check_correlations(phi, psi)
@@ -103,7 +96,6 @@ def ar_logistic(
         sample=sample_ar_logistic,
         row_size=dim + 1,
         params=np.concatenate([[phi, psi, 0.0], target, [0.0]]),
-        theta_0=theta_0,
         state_0=np.zeros(dim + 1),
         name="ar-logistic",
         settings={"dim": dim, "phi": phi, "psi": psi},
@@ -112,13 +104,7 @@ def ar_logistic(
 
 
 def ar_poisson(
-    dim: int = 5,
-    *,
-    phi: float = 0.7,
-    psi: float = 0.7,
-    spread: float = 0.5,
-    theta_r: ArrayLike | None = None,
-    theta_0: ArrayLike | None = None,
+    dim: int = 5, *, phi: float = 0.7, psi: float = 0.7, spread: float = 0.5, theta_r: ArrayLike | None = None
 ) -> Problem:
     """Poisson regression with autoregressive features (phi) and lognormal overdispersion (psi, spread)."""
     target = target_parameter(theta_r, dim)
@@ -132,7 +118,6 @@ def ar_poisson(
         sample=sample_ar_poisson,
         row_size=dim + 1,
         params=np.concatenate([[phi, psi, spread], target]),
-        theta_0=theta_0,
         state_0=np.zeros(dim + 1),
         name="ar-poisson",
         settings={"dim": dim, "phi": phi, "psi": psi, "spread": spread},

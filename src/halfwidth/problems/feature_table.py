@@ -22,7 +22,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
@@ -80,28 +79,22 @@ _FUNCTIONS: dict[str, tuple[RowLoss, Sampler, float]] = {
 """The loss, the sampler, and the last parameter that the loss reads: its scale or ridge."""
 
 
-def table_linear(
-    *, table: str | None = None, psi: float = 0.0, epsilon: float = 0.0, theta_0: ArrayLike | None = None
-) -> Problem:
+def table_linear(*, table: str | None = None, psi: float = 0.0, epsilon: float = 0.0) -> Problem:
     """Linear responses to a table of features, with AR(psi) noise and a shift by theta (epsilon)."""
-    return _table_problem("linear", table, psi, epsilon, theta_0)
+    return _table_problem("linear", table, psi, epsilon)
 
 
-def table_logistic(
-    *, table: str | None = None, psi: float = 0.0, epsilon: float = 0.0, theta_0: ArrayLike | None = None
-) -> Problem:
+def table_logistic(*, table: str | None = None, psi: float = 0.0, epsilon: float = 0.0) -> Problem:
     """Labels for a table of features, with AR(psi) latent noise and a shift by theta (epsilon)."""
-    return _table_problem("logistic", table, psi, epsilon, theta_0)
+    return _table_problem("logistic", table, psi, epsilon)
 
 
-def table_poisson(
-    *, table: str | None = None, psi: float = 0.0, epsilon: float = 0.0, theta_0: ArrayLike | None = None
-) -> Problem:
+def table_poisson(*, table: str | None = None, psi: float = 0.0, epsilon: float = 0.0) -> Problem:
     """Counts for a table of features, with AR(psi) latent noise and a shift by theta (epsilon)."""
-    return _table_problem("poisson", table, psi, epsilon, theta_0)
+    return _table_problem("poisson", table, psi, epsilon)
 
 
-def _table_problem(loss: str, table: str | None, psi: float, epsilon: float, theta_0: ArrayLike | None) -> Problem:
+def _table_problem(loss: str, table: str | None, psi: float, epsilon: float) -> Problem:
     if not -1.0 < psi < 1.0:
         raise InputError.of("psi", "lie strictly between -1 and 1", psi)
     if not (np.isfinite(epsilon) and epsilon < 1.0):
@@ -116,7 +109,6 @@ def _table_problem(loss: str, table: str | None, psi: float, epsilon: float, the
         sample=sample,
         row_size=dim + 1,
         params=np.concatenate([[psi, epsilon], target, features.ravel(), [last]]),
-        theta_0=theta_0,
         state_0=np.zeros(2),
         name=f"table-{loss}",
         settings={"table": "stand-in" if table is None else Path(table).stem, "psi": psi, "epsilon": epsilon},

@@ -57,14 +57,7 @@ def sample_seed_linear(rng: Generator, theta: Vector, state: Vector, params: Vec
     row[theta.shape[0]] = signal + params[2] * rng.standard_normal()
 
 
-def iid_linear(
-    dim: int = 5,
-    *,
-    noise: float = 1.0,
-    scale: float = 1.0,
-    theta_r: ArrayLike | None = None,
-    theta_0: ArrayLike | None = None,
-) -> Problem:
+def iid_linear(dim: int = 5, *, noise: float = 1.0, scale: float = 1.0, theta_r: ArrayLike | None = None) -> Problem:
     """Independent rows, standard normal features, normal errors."""
     target = target_parameter(theta_r, dim)
     check_positive("noise", noise)
@@ -74,7 +67,6 @@ def iid_linear(
         sample=sample_iid_linear,
         row_size=dim + 1,
         params=np.concatenate([[noise], target, [check_positive("scale", scale)]]),
-        theta_0=theta_0,
         name="iid-linear",
         settings={"dim": dim, "noise": noise, "scale": scale},
         solve=lambda: Truth(target, noise**2 * np.eye(dim)),
@@ -82,13 +74,7 @@ def iid_linear(
 
 
 def ar_linear(
-    dim: int = 5,
-    *,
-    phi: float = 0.7,
-    psi: float = 0.7,
-    scale: float = 1.0,
-    theta_r: ArrayLike | None = None,
-    theta_0: ArrayLike | None = None,
+    dim: int = 5, *, phi: float = 0.7, psi: float = 0.7, scale: float = 1.0, theta_r: ArrayLike | None = None
 ) -> Problem:
     """Autoregressive features (phi) and errors (psi): the rows depend on each other, not on the model."""
     target = target_parameter(theta_r, dim)
@@ -101,7 +87,6 @@ def ar_linear(
         sample=sample_ar_linear,
         row_size=dim + 1,
         params=np.concatenate([[phi, psi], target, [check_positive("scale", scale)]]),
-        theta_0=theta_0,
         state_0=np.zeros(dim + 1),
         name="ar-linear",
         settings={"dim": dim, "phi": phi, "psi": psi, "scale": scale},
@@ -117,7 +102,6 @@ def seed_linear(
     noise: float = 1.0,
     scale: float = 1.0,
     theta_r: ArrayLike | None = None,
-    theta_0: ArrayLike | None = None,
 ) -> Problem:
     """The seed paper's linear stream: features respond to the deployed parameter (epsilon = 0: they do not)."""
     features = SeedFeatures(dim, epsilon, rho, noise, target_parameter(theta_r, dim))
@@ -128,7 +112,6 @@ def seed_linear(
         sample=sample_seed_linear,
         row_size=dim + 1,
         params=np.append(features.packed(), check_positive("scale", scale)),
-        theta_0=theta_0,
         state_0=np.zeros(dim),
         name="seed-linear",
         settings={"dim": dim, "epsilon": epsilon, "rho": rho, "noise": noise, "scale": scale},

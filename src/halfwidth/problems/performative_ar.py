@@ -14,7 +14,6 @@ With epsilon = 0 nothing responds, and noise that stays correlated for long look
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
@@ -35,14 +34,7 @@ def sample_performative_ar(rng: np.random.Generator, theta: Vector, state: Vecto
         row[j] = state[j] + state[dim + j]
 
 
-def performative_ar(
-    dim: int = 2,
-    *,
-    epsilon: float = 0.5,
-    psi: float = 0.98,
-    memory: float = 1.0,
-    theta_0: ArrayLike | None = None,
-) -> Problem:
+def performative_ar(dim: int = 2, *, epsilon: float = 0.5, psi: float = 0.98, memory: float = 1.0) -> Problem:
     """A mean that responds to the published estimate (epsilon, memory) under AR(psi) noise."""
     check_count("dim", dim)
     if not (np.isfinite(epsilon) and epsilon < 1.0):
@@ -58,7 +50,6 @@ def performative_ar(
         sample=sample_performative_ar,
         row_size=dim,
         params=np.array([1.0 / memory, epsilon, psi]),
-        theta_0=theta_0,
         state_0=np.zeros(2 * dim),
         name="performative-ar",
         settings={"dim": dim, "epsilon": epsilon, "psi": psi, "memory": memory},

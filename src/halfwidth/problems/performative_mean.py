@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count, check_positive
 from halfwidth.errors import InputError
@@ -30,14 +29,7 @@ def sample_performative_mean(rng: Generator, theta: Vector, state: Vector, param
         row[j] = state[j]
 
 
-def performative_mean(
-    dim: int = 5,
-    *,
-    epsilon: float = 0.5,
-    rho: float = 0.5,
-    noise: float = 1.0,
-    theta_0: ArrayLike | None = None,
-) -> Problem:
+def performative_mean(dim: int = 5, *, epsilon: float = 0.5, rho: float = 0.5, noise: float = 1.0) -> Problem:
     """The mean of a population that moves towards the published estimate."""
     check_count("dim", dim)
     if not (np.isfinite(epsilon) and epsilon < 1.0):
@@ -52,7 +44,6 @@ def performative_mean(
         sample=sample_performative_mean,
         row_size=dim,
         params=np.array([rho, epsilon, noise]),
-        theta_0=theta_0,
         state_0=np.zeros(dim),
         name="performative-mean",
         settings={"dim": dim, "epsilon": epsilon, "rho": rho, "noise": noise},

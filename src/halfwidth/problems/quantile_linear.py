@@ -72,13 +72,7 @@ def check_loss(theta: Vector, row: Vector, params: Vector) -> float:
 
 
 def quantile_linear(
-    dim: int = 5,
-    *,
-    tau: float = 0.5,
-    phi: float = 0.0,
-    psi: float = 0.0,
-    theta_r: ArrayLike | None = None,
-    theta_0: ArrayLike | None = None,
+    dim: int = 5, *, tau: float = 0.5, phi: float = 0.0, psi: float = 0.0, theta_r: ArrayLike | None = None
 ) -> Problem:
     """Quantile regression (tau) with autoregressive features (phi) and errors (psi); gradients only."""
     check_count("dim", dim)
@@ -95,7 +89,6 @@ def quantile_linear(
         loss=check_loss,
         row_size=dim + 1,
         params=np.concatenate([[phi, psi, tau], target]),
-        theta_0=theta_0,
         state_0=np.zeros(dim),
         name="quantile-linear",
         settings={"dim": dim, "tau": tau, "phi": phi, "psi": psi},

@@ -10,7 +10,6 @@ Hessian is I, so nothing in it warns that steps above 2 / (1 + s^2) diverge. The
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
@@ -25,7 +24,7 @@ def sample_rotating_game(rng: np.random.Generator, theta: Vector, state: Vector,
     row[1] = -params[0] * theta[0] + rng.standard_normal()
 
 
-def rotating_game(*, strength: float = 2.0, theta_0: ArrayLike | None = None) -> Problem:
+def rotating_game(*, strength: float = 2.0) -> Problem:
     """Two players whose data rotate with each other's choice (strength)."""
     if not np.isfinite(strength):
         raise InputError.of("strength", "be finite", strength)
@@ -35,7 +34,7 @@ def rotating_game(*, strength: float = 2.0, theta_0: ArrayLike | None = None) ->
         sample=sample_rotating_game,
         row_size=2,
         params=np.array([strength]),
-        theta_0=np.ones(2) if theta_0 is None else theta_0,
+        theta_0=np.ones(2),
         name="rotating-game",
         settings={"strength": strength},
         solve=lambda: Truth(np.zeros(2), np.eye(2) / (1.0 + strength**2)),

@@ -53,7 +53,6 @@ def seed_logistic(
     noise: float = 1.0,
     ridge: float = 0.01,
     theta_r: ArrayLike | None = None,
-    theta_0: ArrayLike | None = None,
 ) -> Problem:
     """The seed paper's logistic stream: features respond to the deployed parameter (epsilon = 0: they do not)."""
     features = SeedFeatures(dim, epsilon, rho, noise, target_parameter(theta_r, dim))
@@ -65,7 +64,6 @@ def seed_logistic(
         sample=sample_seed_logistic,
         row_size=dim + 1,
         params=np.append(features.packed(), ridge),
-        theta_0=theta_0,
         state_0=np.zeros(dim),
         name="seed-logistic",
         settings={"dim": dim, "epsilon": epsilon, "rho": rho, "noise": noise, "ridge": ridge},

@@ -160,7 +160,6 @@ def strategic_logistic(
     speed: float = 0.5,
     share: float = 0.1,
     ridge: float = 0.01,
-    theta_0: ArrayLike | None = None,
 ) -> Problem:
     """Strategic classification of a fixed synthetic population whose response moves the classifier visibly."""
     check_count("dim", dim)
@@ -174,6 +173,5 @@ def strategic_logistic(
         speed=speed,
         share=share,
         ridge=ridge,
-        theta_0=theta_0,
         name="strategic-logistic",
     )

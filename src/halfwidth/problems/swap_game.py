@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
 
 from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
@@ -27,7 +26,7 @@ def sample_swap_game(rng: Generator, theta: Vector, state: Vector, params: Vecto
     row[1] = params[0] * theta[0] + rng.standard_normal()
 
 
-def swap_game(*, rho: float = 0.5, theta_0: ArrayLike | None = None) -> Problem:
+def swap_game(*, rho: float = 0.5) -> Problem:
     """Two players whose data respond to each other's choice (rho)."""
     if not -1.0 < rho < 1.0:
         raise InputError.of("rho", "lie strictly between -1 and 1, or the game has no stable point", rho)
@@ -38,7 +37,7 @@ def swap_game(*, rho: float = 0.5, theta_0: ArrayLike | None = None) -> Problem:
         sample=sample_swap_game,
         row_size=2,
         params=np.array([rho]),
-        theta_0=np.ones(2) if theta_0 is None else theta_0,
+        theta_0=np.ones(2),
         name="swap-game",
         settings={"rho": rho},
         solve=lambda: Truth(np.zeros(2), inverse @ inverse.T),

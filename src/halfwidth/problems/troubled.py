@@ -25,7 +25,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError, UnknownName
@@ -131,9 +130,7 @@ def _parts(loss: str, trouble: str, dim: int, amount: float | None) -> tuple[Vec
     return params, amount, Truth(star, sigma)
 
 
-def troubled_linear(
-    dim: int = 5, *, trouble: str = "none", amount: float | None = None, theta_0: ArrayLike | None = None
-) -> Problem:
+def troubled_linear(dim: int = 5, *, trouble: str = "none", amount: float | None = None) -> Problem:
     """Linear regression with one of the troubles of real tables."""
     params, amount, truth = _parts("linear", trouble, dim, amount)
     return Problem(
@@ -142,7 +139,6 @@ def troubled_linear(
         sample=sample_troubled_linear,
         row_size=dim + 1,
         params=np.append(params, 1.0),
-        theta_0=theta_0,
         state_0=np.zeros(dim + 1),
         name="troubled-linear",
         settings={"dim": dim, "trouble": trouble, "amount": amount},
@@ -150,9 +146,7 @@ def troubled_linear(
     )
 
 
-def troubled_logistic(
-    dim: int = 5, *, trouble: str = "none", amount: float | None = None, theta_0: ArrayLike | None = None
-) -> Problem:
+def troubled_logistic(dim: int = 5, *, trouble: str = "none", amount: float | None = None) -> Problem:
     """Logistic regression with one of the troubles of real tables."""
     params, amount, truth = _parts("logistic", trouble, dim, amount)
     return Problem(
@@ -161,7 +155,6 @@ def troubled_logistic(
         sample=sample_troubled_logistic,
         row_size=dim + 1,
         params=np.append(params, 0.0),
-        theta_0=theta_0,
         state_0=np.zeros(dim + 1),
         name="troubled-logistic",
         settings={"dim": dim, "trouble": trouble, "amount": amount},
