@@ -1,11 +1,12 @@
 """The battery: its rows and keys, its stated setting, its fields, and refusals as a status."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from halfwidth.errors import InputError, UnknownName
-from halfwidth.methods import METHODS, Method
+from halfwidth.methods import METHODS
 from halfwidth.study.battery import BATTERY, BatteryRow, battery_rows, run_battery
 from halfwidth.study.store import Store
 
@@ -78,13 +79,10 @@ def test_rows_carry_the_fields_of_a_study_and_of_the_battery():
 
 
 def test_a_refusal_is_a_status_with_its_reason(monkeypatch):
-    row = METHODS["obm"]
-    words = (row.summary, row.law, row.data, row.cost, row.memory, row.pools, row.citation)
-
     def choosy(dim, setting):
         raise InputError("choosy needs independent rows")
 
-    monkeypatch.setitem(METHODS, "choosy", Method("choosy", *words, watch=choosy))
+    monkeypatch.setitem(METHODS, "choosy", replace(METHODS["obm"], name="choosy", watch=choosy))
     good, refused = run_battery(SMOKE[:1], ("obm", "choosy"), replicates=2, jobs=1)
     assert good["status"] == "ok"
     assert refused["status"] == "choosy needs independent rows"

@@ -8,7 +8,7 @@ import pytest
 
 from halfwidth.errors import InputError
 from halfwidth.inference import Result
-from halfwidth.methods import METHODS, Method
+from halfwidth.methods import METHODS
 from halfwidth.study import Spec, replicate, run_study, store
 from halfwidth.study.store import Store
 from halfwidth.watchers import OverlappingBatchMeans
@@ -125,9 +125,7 @@ class Moody(OverlappingBatchMeans):
 
 
 def test_refusals_are_misses_not_divergences_and_survive_the_store(tmp_path, monkeypatch):
-    row = METHODS["obm"]
-    words = (row.summary, row.law, row.data, row.cost, row.memory, row.pools, row.citation)
-    moody = Method("moody", *words, watch=lambda dim, setting: Moody(dim, step_exponent=setting.exponent))
+    moody = replace(METHODS["obm"], name="moody", watch=lambda dim, setting: Moody(dim, step_exponent=setting.exponent))
     monkeypatch.setitem(METHODS, "moody", moody)
     spec = replace(SPEC, methods=("obm", "moody"))
     kept = Store(tmp_path)
@@ -142,13 +140,10 @@ def test_refusals_are_misses_not_divergences_and_survive_the_store(tmp_path, mon
 
 
 def test_a_method_that_always_refuses_raises_its_reason(monkeypatch):
-    row = METHODS["obm"]
-    words = (row.summary, row.law, row.data, row.cost, row.memory, row.pools, row.citation)
-
     def never(dim, setting):
         raise InputError("needs more than this")
 
-    monkeypatch.setitem(METHODS, "never", Method("never", *words, watch=never))
+    monkeypatch.setitem(METHODS, "never", replace(METHODS["obm"], name="never", watch=never))
     with pytest.raises(InputError, match="needs more than this"):
         run_study(replace(SPEC, methods=("never",)), jobs=1)
 
@@ -174,10 +169,9 @@ def test_burn_in_hides_the_first_rows_from_watchers_unless_they_read_the_steps(m
 
         return make
 
-    row = METHODS["obm"]
-    words = (row.summary, row.law, row.data, row.cost, row.memory, row.pools, row.citation)
-    for name, burns in (("late", True), ("whole", False)):
-        monkeypatch.setitem(METHODS, name, Method(name, *words, watch=watcher(name), burns=burns))
+    for name, burn_in in (("late", True), ("whole", False)):
+        row = replace(METHODS["obm"], name=name, watch=watcher(name), supports_burn_in=burn_in)
+        monkeypatch.setitem(METHODS, name, row)
     spec = replace(SPEC, methods=("late", "whole"), burn_in=0.25)
     replicate.run_replicate(spec, 0)
     assert seen == {"late": 750, "whole": 1_000}

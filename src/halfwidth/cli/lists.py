@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
@@ -35,10 +34,10 @@ def problems(json: JsonOption = None) -> None:
 
 def methods(json: JsonOption = None) -> None:
     """List the methods: what they assume, cost and rest on."""
-    from halfwidth.methods import METHODS, Method
+    from halfwidth.methods import METHODS
 
-    names = [field.name for field in fields(Method) if field.type == "str" or field.name in ("data", "critical")]
-    rows = [{name: getattr(row, name) for name in names} for row in METHODS.values()]
+    names = ("name", "summary", "law_text", "data", "cost", "memory", "pools", "citation", "critical")
+    rows = [{name.removesuffix("_text"): getattr(row, name) for name in names} for row in METHODS.values()]
     if json is not None:
         write_json(rows, json)
         return

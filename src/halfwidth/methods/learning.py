@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from halfwidth.errors import InputError
@@ -33,7 +34,7 @@ class Learning:
         self.kind, self.options = kind, options
 
     def __call__(self, problem: Problem, setting: Setting, seed: Seed) -> Learner:
-        burn_in = setting.burned_rows
+        burn_in = setting.burn_in_rows
         return self.kind(problem, step=setting.step(), seed=seed, burn_in=burn_in, **self.options)
 
     def changed(self, text: str) -> Learning:
@@ -48,7 +49,7 @@ class Learning:
 
 def _richardson(problem: Problem, setting: Setting, seed: Seed) -> Learner:
     watcher = FixedBatchMeans(problem.dim, batches=6)
-    burn_in = setting.burned_rows
+    burn_in = setting.burn_in_rows
     return RichardsonRomberg(problem, step=setting.step(), watchers=(watcher,), seed=seed, burn_in=burn_in)
 
 
@@ -57,173 +58,155 @@ def _auto(gradient_only: bool) -> Callable[[Problem, Setting, Seed], Learner]:
     return lambda problem, setting, seed: Auto(problem, gradient_only=gradient_only, seed=seed)
 
 
+_linearised = partial(Method, cost="O(d^2)", memory="O(d^2)")
+_bootstrap = partial(Method, cost="O(B d)", memory="O(B d)")
+_runs = partial(Method, cost="O(d)", memory="O(d)")
+
 CHOOSING: tuple[Method, ...] = (
-    Method(
+    _linearised(
         "auto",
-        "a one-step centre corrected for the data's answer to theta; steps and batches choose themselves",
-        law="t, batches - 1 degrees of freedom",
+        "a one-step centre corrected for feedback; steps and batches choose themselves",
+        "t",
+        "at most batches - 1 (fewer where feedback is estimated)",
         data="state-dependent",
-        cost="O(d^2)",
         memory="O(64 d^2)",
-        pools="no",
         citation="halfwidth; one-step: Le Cam (1956)",
+        use="any stream with a gradient and a Hessian; the default",
         learn=_auto(gradient_only=False),
     ),
-    Method(
+    _linearised(
         "auto-gradient",
         "the same from gradients alone: differences on the same rows stand for the Hessian",
-        law="t, batches - 1 degrees of freedom",
+        "t",
+        "at most batches - 1 (fewer where feedback is estimated)",
         data="state-dependent",
-        cost="O(d^2)",
+        cost="3 + d/4 gradients",
         memory="O(64 d^2)",
-        pools="no",
         citation="halfwidth; one-step: Le Cam (1956)",
+        use="the same with gradients only",
         learn=_auto(gradient_only=True),
     ),
 )
 """Those that choose their own steps, centre and batches."""
 
 LEARNING: tuple[Method, ...] = (
-    Method(
+    _bootstrap(
         "bootstrap",
         "100 copies perturbed by independent weights, normal critical value",
-        law="normal",
+        "normal",
         data="iid",
-        cost="O(B d)",
-        memory="O(B d)",
-        pools="no",
         citation="Fang, Xu and Yang (2018)",
         learn=Learning(MultiplierBootstrap, copies=100),
     ),
-    Method(
+    _bootstrap(
         "bootstrap-block",
         "100 copies, weights that stay for 50 rows",
-        law="normal",
+        "normal",
         data="markov",
-        cost="O(B d)",
-        memory="O(B d)",
-        pools="no",
         citation="Fang, Xu and Yang (2018); blocks: halfwidth",
         learn=Learning(MultiplierBootstrap, copies=100, block=50),
     ),
-    Method(
+    _bootstrap(
         "bootstrap-minibatch",
         "one step and one weight for every 25 rows, 100 copies",
-        law="normal",
+        "normal",
         data="markov",
-        cost="O(B d)",
-        memory="O(B d)",
-        pools="no",
         citation="Liu, Chen and Shang (2023)",
         learn=Learning(MiniBatchBootstrap, copies=100, batch=25),
     ),
-    Method(
+    _bootstrap(
         "bootstrap-cheap",
         "5 copies perturbed by independent weights, t with 5 degrees of freedom",
-        law="t with as many degrees of freedom as copies",
+        "t",
+        "5",
         data="iid",
-        cost="O(B d)",
-        memory="O(B d)",
-        pools="no",
+        cost="O(5 d)",
         citation="Lam and Wang (2023)",
+        use="five perturbed copies, independent rows",
         learn=Learning(MultiplierBootstrap, copies=5, rule="cheap"),
     ),
-    Method(
+    _linearised(
         "plug-in",
         "mean Hessian and mean squared gradient at the iterates",
-        law="normal",
+        "normal",
         data="iid",
-        cost="O(d^2)",
-        memory="O(d^2)",
-        pools="no",
         citation="Chen, Lee, Tong and Zhang (2020)",
+        use="Hessian at hand, independent rows",
         learn=Learning(PlugIn),
     ),
-    Method(
+    _linearised(
         "plug-in-longrun",
         "mean Hessian and batch means of gradients at the running average",
-        law="t, one degree of freedom less than there are batches",
+        "t",
+        "batches - 1",
         data="markov",
-        cost="O(d^2)",
-        memory="O(d^2)",
-        pools="no",
         citation="Chen, Lee, Tong and Zhang (2020); long-run covariance: halfwidth",
+        use="Hessian at hand, no feedback",
         learn=Learning(PlugIn, long_run=True),
     ),
-    Method(
+    _linearised(
         "one-step",
         "rows expanded at the running average: a centre without the steps' bias, batches that choose their length",
-        law="t, batches - 1 degrees of freedom",
+        "t",
+        "batches - 1",
         data="state-dependent",
-        cost="O(d^2)",
         memory="O(256 d^2)",
-        pools="no",
         citation="Le Cam (1956); pseudo-value batches: halfwidth",
+        use="Hessian at hand, steps of your own; removes the steps' bias",
         learn=Learning(OneStep),
     ),
-    Method(
+    _linearised(
         "renewable-newton",
         "Newton steps by chunks on a quadratic that stands for all rows before; long-run covariance of score batches",
-        law="t, degrees of freedom by two moments",
+        "t",
+        "two-moment",
         data="markov",
-        cost="O(d^2)",
         memory="O(256 d^2)",
-        pools="no",
         citation="Luo and Song (2020); score batches: halfwidth",
+        use="Hessian at hand, no step size, no feedback",
         learn=Learning(ChunkedNewton),
     ),
-    Method(
+    _runs(
         "higrad",
-        "a tree of threads with two binary splits, after 1,000 rows and 1,000 more a thread",
-        law="t with 3 degrees of freedom",
+        "a tree of threads with two binary splits, after 1,000 rows and 1,000 more per thread",
+        "t",
+        "3",
         data="iid",
-        cost="O(d)",
-        memory="O(d)",
-        pools="no",
         citation="Su and Zhu (2023)",
         learn=Learning(HiGrad),
     ),
-    Method(
+    _runs(
         "parallel-runs",
         "6 runs over rows dealt in turn",
-        law="t with 5 degrees of freedom",
+        "t",
+        "5",
         data="iid",
-        cost="O(d)",
-        memory="O(d)",
-        pools="no",
         citation="Zhu, Lou, Wei and Wu (2024)",
         learn=Learning(ParallelRuns),
     ),
-    Method(
+    _runs(
         "hull",
         "the hull of 6 runs over rows dealt in turn",
-        law="binomial: each run is as likely above the truth as below",
+        "hull",
         data="iid",
-        cost="O(d)",
-        memory="O(d)",
-        pools="no",
         citation="Kuchibhotla, Balakrishnan and Wasserman (2024)",
         learn=Learning(HullOfRuns),
     ),
-    Method(
+    _runs(
         "richardson-romberg",
         "steps eta and eta/2 on the same rows, combined against the bias; 6 batches",
-        law="t with 5 degrees of freedom",
+        "t",
+        "5",
         data="markov",
-        cost="O(d)",
-        memory="O(d)",
-        pools="no",
         citation="Dieuleveut, Durmus and Bach (2020); Huo, Chen and Xie (2023)",
+        use="two step sizes on the same rows remove the leading bias",
         learn=_richardson,
     ),
-    Method(
+    _linearised(
         "trajectory-regression",
         "curvature from regressing gradients on iterates",
-        law="normal",
+        "normal",
         data="iid",
-        cost="O(d^2)",
-        memory="O(d^2)",
-        pools="no",
         citation="Ni and Huo (2026)",
         learn=Learning(TrajectoryRegression),
     ),

@@ -1,8 +1,9 @@
-"""The methods that watch the trajectory of whatever learner a study sets."""
+"""The methods that watch the trajectory of the learner that a study sets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from halfwidth.errors import InputError
 from halfwidth.methods.base import Method, Setting
@@ -67,142 +68,120 @@ def _extrapolated(dim: int, setting: Setting) -> Watcher:
     return Extrapolated(dim, step=setting.step())
 
 
+# What most methods that keep batches share; each row below states where it differs.
+_by_batches = partial(Method, data="state-dependent", cost="O(d)", memory="O(256 d)", pools="independent runs")
+
 WATCHING: tuple[Method, ...] = (
-    Method(
+    _by_batches(
         "obm",
         "overlapping batch means, growing blocks, critical value calibrated to the few blocks there are",
-        law="Brownian functional of the block plan at n",
-        data="state-dependent",
+        "block plan",
         cost="O(d^2)",
         memory="O(d^2)",
-        pools="independent runs",
         citation="Roy and Balasubramanian (2023); Zhu, Chen and Wu (2023); calibration: halfwidth",
+        use="the seed paper's covariance, critical value calibrated to the few blocks there are",
         watch=_overlapping,
     ),
-    Method(
+    _by_batches(
         "obm-normal",
         "the paper's interval: the same covariance with the normal critical value",
-        law="normal, as if the covariance were known",
-        data="state-dependent",
+        "normal",
         cost="O(d^2)",
         memory="O(d^2)",
-        pools="independent runs",
         citation="Roy and Balasubramanian (2023)",
+        use="the seed paper's interval, for far more rows",
         watch=_overlapping,
         critical="normal",
     ),
-    Method(
+    _by_batches(
         "batch-means-increasing",
         "non-overlapping batches that grow with the correlation time, for a planned number of rows",
-        law="t, batches - 1 degrees of freedom",
-        data="state-dependent",
-        cost="O(d)",
+        "t",
+        "batches - 1",
         memory="O(d^2)",
-        pools="independent runs",
         citation="Chen, Lee, Tong and Zhang (2020); t: halfwidth",
         watch=_increasing,
     ),
-    Method(
+    _by_batches(
         "batch-means",
         "equal batches that merge as the stream grows, with t",
-        law="t, batches - 1 degrees of freedom",
-        data="state-dependent",
-        cost="O(d)",
-        memory="O(256 d)",
-        pools="independent runs",
+        "t",
+        "batches - 1",
         citation="Singh, Shukla and Vats (2023)",
         watch=_equal,
     ),
-    Method(
+    _by_batches(
         "lugsail",
         "equal batches of two lengths, 2 S_b - S_b/2, so that the batches' own bias cancels",
-        law="t, degrees of freedom by two moments",
-        data="state-dependent",
-        cost="O(d)",
-        memory="O(256 d)",
-        pools="independent runs",
+        "t",
+        "two-moment",
         citation="Singh, Shukla and Vats (2023); Vats and Flegal (2022)",
+        use="iterates of any optimiser, no d^2 until asked",
         watch=_lugsail,
     ),
-    Method(
+    _by_batches(
         "fixed-batches",
         "ten equal batches and t with nine degrees of freedom, whatever n",
-        law="t, 9 degrees of freedom",
-        data="state-dependent",
-        cost="O(d)",
-        memory="O(256 d)",
-        pools="independent runs",
+        "t",
+        "9",
         citation="Schmeiser (1982); Ibragimov and Mueller (2010)",
+        use="the same, simplest",
         watch=_fixed,
     ),
-    Method(
+    _by_batches(
         "flat-top",
         "overlapping windows of two lengths, whose difference has no bias of order 1/b",
-        law="t, degrees of freedom by two moments",
-        data="state-dependent",
-        cost="O(d)",
-        memory="O(256 d)",
-        pools="independent runs",
+        "t",
+        "two-moment",
         citation="Politis and Romano (1995); over batches: halfwidth",
+        use="the same, overlapping windows",
         watch=_flat_top,
     ),
-    Method(
+    _by_batches(
         "spectral",
         "Bartlett spectral variance over batch sums",
-        law="t, degrees of freedom by two moments",
-        data="state-dependent",
-        cost="O(d)",
-        memory="O(256 d)",
-        pools="independent runs",
+        "t",
+        "two-moment",
         citation="Newey and West (1987); Damerdji (1994)",
         watch=_spectral,
     ),
-    Method(
+    _by_batches(
         "random-scaling",
         "the average over a quadratic functional of its own path: nothing to tune",
-        law="Z / sqrt(integral of a squared Brownian bridge)",
-        data="state-dependent",
+        "random scaling",
         cost="O(d^2)",
         memory="O(d^2)",
-        pools="independent runs",
         citation="Lee, Liao, Seo and Shin (2022)",
+        use="nothing to tune, wide",
         watch=_random_scaling,
     ),
     *(
-        Method(
+        _by_batches(
             f"functional-{power}",
             f"the average over the L{power} norm of its own path",
-            law="Z / norm of a Brownian bridge, tabulated",
-            data="state-dependent",
-            cost="O(d)",
-            memory="O(256 d)",
+            "functional",
             pools="no",
             citation="Li, Liang and Zhang (2023)",
             watch=_functional(power),
         )
         for power in (1, 4, 6)
     ),
-    Method(
+    _by_batches(
         "confidence-sequence",
         "valid at all rows at once, over the spectral variance; tightest at row 10,000",
-        law="normal mixture boundary",
-        data="state-dependent",
-        cost="O(d)",
-        memory="O(256 d)",
+        "time-uniform",
         pools="no",
         citation="Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021)",
         watch=_sequence,
     ),
-    Method(
+    _by_batches(
         "extrapolated",
         "eight batch means regressed on their mean steps; the intercept at step zero",
-        law="t, 6 degrees of freedom",
-        data="state-dependent",
-        cost="O(d)",
-        memory="O(256 d)",
+        "t",
+        "6",
         pools="no",
         citation="halfwidth; expansion: Dieuleveut, Durmus and Bach (2020)",
         watch=_extrapolated,
-        burns=False,
+        supports_burn_in=False,
     ),
 )

@@ -90,7 +90,7 @@ class _Run:
 
     def __init__(self, spec: Spec, rows: Sequence[Method], index: int) -> None:
         self.rows = rows
-        self._burned_rows = spec.burned_rows
+        self._burn_in_rows = spec.burn_in_rows
         self._watchers: dict[Callable[..., Watcher], Watcher] = {}
         problem, setting = spec.make_problem(), spec.make_setting()
         seed = np.random.SeedSequence(spec.seed, spawn_key=(index,))
@@ -105,13 +105,13 @@ class _Run:
 
     def _from_the_start(self) -> list[Watcher]:
         """The watchers that see every row."""
-        patient = {row.watch for row in self.rows if row.burns and self._burned_rows}
+        patient = {row.watch for row in self.rows if row.supports_burn_in and self._burn_in_rows}
         return [watcher for watch, watcher in self._watchers.items() if watch not in patient]
 
     def advance(self, step: int) -> None:
         """Run on to this row; most watchers begin to look after the burn-in."""
-        if self._watchers and self.learner.n_seen < self._burned_rows <= step:
-            self._learn(self._burned_rows - self.learner.n_seen)
+        if self._watchers and self.learner.n_seen < self._burn_in_rows <= step:
+            self._learn(self._burn_in_rows - self.learner.n_seen)
             self.learner.watchers = tuple(self._watchers.values())
         self._learn(step - self.learner.n_seen)
 

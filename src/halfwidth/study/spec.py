@@ -62,10 +62,10 @@ class Spec:
         return methods(self.methods)
 
     def make_setting(self) -> Setting:
-        return Setting(self.learner, self.eta, self.exponent, self.burn_in, self.steps - self.burned_rows)
+        return Setting(self.learner, self.eta, self.exponent, self.burn_in, self.steps - self.burn_in_rows)
 
     @property
-    def burned_rows(self) -> int:
+    def burn_in_rows(self) -> int:
         """How many rows, at the start of a run, watchers do not see."""
         return int(self.burn_in * self.steps)
 
