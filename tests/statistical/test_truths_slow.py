@@ -29,9 +29,18 @@ PROBLEMS = {
     "random-walk-td": {"trace": 0.3},
     "q-learning": {},
     "quantile-linear": {"tau": 0.8, "phi": 0.6, "psi": 0.6},
+    "missing-normal": {},
+    "mixed-logistic": {"people": 20},
+    "adaptive-linear": {},
 }
 BATCH = 2_000
 BATCHES = 4_000
+
+
+def world(name, dim):
+    """The problem in so many dimensions, where it has a choice."""
+    sized = {"dim": dim} if "dim" in problem_settings(name) else {}
+    return problem(name, **sized, **PROBLEMS[name])
 
 
 def chain(sample, gradient):
@@ -86,7 +95,7 @@ def distances(built_in, truth):
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_theta_star_and_sigma_are_those_of_a_long_chain(name):
-    built_in = problem(name, dim=3, **PROBLEMS[name])
+    built_in = world(name, 3)
     assert max(distances(built_in, built_in)) < 1
 
 
@@ -112,14 +121,14 @@ def test_averaged_sgd_has_the_covariance_sigma(name):
 
     400 replicates know a variance to 7%; four standard errors, and 5% for what is left of the transient at this n.
     """
-    built_in = problem(name, dim=2, **PROBLEMS[name])
+    built_in = world(name, 2)
     n, replicates = 200_000, 400
     whiten = np.linalg.inv(np.linalg.cholesky(built_in.sigma))
-    errors = np.empty((replicates, 2))
+    errors = np.empty((replicates, built_in.dim))
     for r, seed in enumerate(np.random.SeedSequence(7).spawn(replicates)):
         learner = CappedSGD(built_in, step=PowerStep(1.0, 0.66), seed=seed).run(n)
         errors[r] = math.sqrt(n) * whiten @ (learner.theta_bar - built_in.theta_star)
-    np.testing.assert_allclose(np.cov(errors.T), np.eye(2), atol=4 * math.sqrt(2 / replicates) + 0.05)
+    np.testing.assert_allclose(np.cov(errors.T), np.eye(built_in.dim), atol=4 * math.sqrt(2 / replicates) + 0.05)
 
 
 @kernel

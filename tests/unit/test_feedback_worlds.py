@@ -19,23 +19,25 @@ from halfwidth.problems.control.q_learning import solve_q_learning
 
 WORLDS = {
     "location-scale": {},
-    "location-scale-logistic": {"loss": "logistic"},
+    "location-scale/logistic": {"loss": "logistic"},
     "multi-player-game": {},
     "pricing": {},
     "garnet-td": {"noise": 0.3},
-    "garnet-td-lambda": {"trace": 0.7},
-    "garnet-td-off": {"off_policy": 0.4},
+    "garnet-td/lambda": {"trace": 0.7},
+    "garnet-td/off-policy": {"off_policy": 0.4},
     "random-walk-td": {"trace": 0.5},
     "frozen-lake-td": {},
     "q-learning": {},
-    "q-learning-features": {"dim": 3, "seed": 1},
+    "q-learning/features": {"dim": 3, "seed": 1},
+    "missing-normal": {},
+    "mixed-logistic": {},
+    "adaptive-linear": {},
 }
 ROWS, BATCH = 40_000, 200
 
 
 def world_of(key):
-    name = key.removesuffix("-logistic").removesuffix("-lambda").removesuffix("-off").removesuffix("-features")
-    return problem(name, **WORLDS[key])
+    return problem(key.partition("/")[0], **WORLDS[key])
 
 
 def field_batches(world, theta):

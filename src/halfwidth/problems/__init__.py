@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from halfwidth.errors import InputError, UnknownName
+from halfwidth.problems.adaptive_linear import adaptive_linear
 from halfwidth.problems.autoregressive import ar_logistic, ar_poisson
 from halfwidth.problems.base import Problem, Truth
 from halfwidth.problems.control.q_learning import q_learning
@@ -18,6 +19,8 @@ from halfwidth.problems.feature_table import table_linear, table_logistic, table
 from halfwidth.problems.linear_streams import ar_linear, iid_linear, seed_linear
 from halfwidth.problems.location_games import multi_player_game, pricing
 from halfwidth.problems.location_scale import location_scale
+from halfwidth.problems.missing_normal import missing_normal
+from halfwidth.problems.mixed_logistic import mixed_logistic
 from halfwidth.problems.performative_ar import performative_ar
 from halfwidth.problems.performative_mean import performative_mean
 from halfwidth.problems.quantile_linear import quantile_linear
@@ -48,6 +51,9 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "random-walk-td": random_walk_td,
     "frozen-lake-td": frozen_lake_td,
     "q-learning": q_learning,
+    "missing-normal": missing_normal,
+    "mixed-logistic": mixed_logistic,
+    "adaptive-linear": adaptive_linear,
     "rotating-game": rotating_game,
     "performative-ar": performative_ar,
     "troubled-linear": troubled_linear,
