@@ -10,7 +10,7 @@ import pytest
 from halfwidth import CappedSGD, PowerStep
 from halfwidth.inference.brownian_law import block_law
 from halfwidth.kernels.compile import kernel, specialise
-from halfwidth.problems import Truth, problem
+from halfwidth.problems import Truth, problem, problem_settings
 from halfwidth.schedules import BlockPlan
 
 pytestmark = pytest.mark.slow
