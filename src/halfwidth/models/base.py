@@ -15,11 +15,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.errors import InputError, MissingExtra, NotEnoughData, NotIdentified
+from halfwidth.errors import BadState, InputError, MissingExtra, NotEnoughData, NotIdentified
 from halfwidth.families import Loss, make_loss
 from halfwidth.models.engine import Engine, engine_from_state, make_engine
 from halfwidth.models.identification import skipped_text
+from halfwidth.models.model_state import MODEL_SCHEMA
 from halfwidth.models.results import RegressionResult
+from halfwidth.state.schema import build, validate
 
 try:
     from sklearn.base import BaseEstimator
@@ -31,7 +33,6 @@ except ImportError as error:
 Vector = NDArray[np.float64]
 
 INTERCEPT = "Intercept"
-STATE_VERSION = 1
 
 
 class FitWarning(UserWarning):
@@ -214,9 +215,9 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         state: dict[str, Any] = {
             "kind": "model",
-            "version": STATE_VERSION,
+            "version": MODEL_SCHEMA.version,
             "class": type(self).__name__,
-            "params": self.get_params(),
+            "params": self.get_params() | {"fit_intercept": bool(self.fit_intercept), "ridge": float(self.ridge)},
             "n_features": int(self.n_features_in_),
             "feature_names": [str(name) for name in self.feature_names_in_] if self._named() else None,
             "second_pass": self._second_pass,
@@ -227,9 +228,14 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        if state.get("kind") != "model" or state.get("version") != STATE_VERSION or state["class"] != cls.__name__:
-            found = (state.get("kind"), state.get("version"), state.get("class"))
-            raise InputError.of("state", f"be of a {cls.__name__}, version {STATE_VERSION}", found)
+        """The model that `to_state` described; `BadState` if the state breaks a rule of its schema."""
+        validate(state, MODEL_SCHEMA)
+        if state["class"] != cls.__name__:
+            raise BadState.at("state.class", f"be {cls.__name__!r}", state["class"])
+        return build(cls.__name__, lambda: cls._restored(state))
+
+    @classmethod
+    def _restored(cls, state: dict[str, Any]) -> Self:
         model = cls(**state["params"])
         model.n_features_in_ = state["n_features"]
         if state["feature_names"] is not None:

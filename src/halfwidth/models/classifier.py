@@ -56,8 +56,8 @@ class LogisticRegression(ClassifierMixin, StreamModel):  # type: ignore[misc]
         return super().to_state() | {"classes": np.array(self.classes_.tolist())}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        model = super().from_state(state)
+    def _restored(cls, state: dict[str, Any]) -> Self:
+        model = super()._restored(state)
         model.classes_ = state["classes"]
         return model
 

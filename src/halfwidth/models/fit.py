@@ -20,14 +20,15 @@ from halfwidth.errors import InputError
 from halfwidth.families import ALIASES
 from halfwidth.models.base import StreamModel
 from halfwidth.models.registry import model_class, model_from_state
+from halfwidth.models.run_state import FIT_SCHEMA
 from halfwidth.state.checkpoint import read_checkpoint, write_checkpoint
+from halfwidth.state.schema import validate
 from halfwidth.streams import Chunk, ReaderArguments, Stream, open_stream
 
 Every = int | Literal["doubling"]
 Report = Callable[[StreamModel], None]
 
 CHECKPOINT_SECONDS = 10.0
-CHECKPOINT_VERSION = 1
 _FIRST_REPORT = 1_000
 _LABELS = {"logistic": "binary", "poisson": "count"}
 
@@ -76,8 +77,8 @@ def fit(
     if resume and checkpoint is None:
         raise InputError("resume needs the checkpoint to resume from")
     state = read_checkpoint(checkpoint) if resume and checkpoint is not None and Path(checkpoint).exists() else None
-    if state is not None and (state.get("kind"), state.get("version")) != ("fit", CHECKPOINT_VERSION):
-        raise InputError.of("checkpoint", "be one that fit wrote", state.get("kind"))
+    if state is not None:
+        validate(state, FIT_SCHEMA, "checkpoint")
     stream = open_stream(
         source, target=target, features=features, formula=formula, weight=weight, offset=offset, group=group,
         time=time, labels=_LABELS.get(name), bad_rows=bad_rows, unknown_level=unknown_level,
@@ -201,7 +202,7 @@ class _Run:
             return
         state = {
             "kind": "fit",
-            "version": CHECKPOINT_VERSION,
+            "version": FIT_SCHEMA.version,
             "model": self.model.to_state(),
             "stream": self.stream.to_state(),
             "passes_done": self.passes_done,

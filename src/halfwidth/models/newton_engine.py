@@ -16,16 +16,35 @@ from halfwidth.learners.newton.renewable import RenewableNewton
 from halfwidth.learners.newton.snapshot import Fit
 from halfwidth.models.identification import Flag, failure
 from halfwidth.models.results import Basis
+from halfwidth.state.containers import Nested, Row
+from halfwidth.state.fields import Real, State, Text
+from halfwidth.state.schema import Relation, Schema
 
 Vector = NDArray[np.float64]
 
 METHOD = "score-batches"
 
 
+def _range_of_rows(state: State) -> bool:
+    low, high = state["y_range"]
+    return bool((low <= high) == (state["learner"]["n_seen"] > 0))
+
+
 class NewtonEngine:
     """Learns with `RenewableNewton`; standard errors from the long-run covariance of its score batches."""
 
     name = "newton"
+    SCHEMA = Schema(
+        None,
+        None,
+        {
+            "engine": Text(("newton",), doc="which engine"),
+            "learner": Nested(RenewableNewton.SCHEMA, doc="what it learned"),
+            "y_range": Row((Real(finite=False), Real(finite=False)), doc="smallest and largest target"),
+        },
+        relations=(Relation("have a `y_range` that fits its rows", _range_of_rows),),
+        title="state of engine 'newton'",
+    )
 
     def __init__(self, learner: RenewableNewton, y_range: tuple[float, float] = (np.inf, -np.inf)) -> None:
         self.learner = learner

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from halfwidth.errors import BrokenCheckpoint, UnknownName
+from halfwidth.errors import UnknownName
 from halfwidth.families import ALIASES
 from halfwidth.models.base import StreamModel
 from halfwidth.models.classifier import LogisticRegression
+from halfwidth.models.model_state import CLASSES, MODEL_SCHEMA
 from halfwidth.models.regressors import HuberRegressor, LinearRegression, PoissonRegressor, QuantileRegressor
+from halfwidth.models.run_state import FIT_SCHEMA
+from halfwidth.state.schema import validate
 
 MODELS: dict[str, type[StreamModel]] = {
     model.family: model
@@ -27,10 +30,8 @@ def model_class(family: str) -> type[StreamModel]:
 
 def model_from_state(state: dict[str, Any]) -> StreamModel:
     """The model that `to_state` described, whichever it is."""
-    for model in MODELS.values():
-        if state.get("kind") == "model" and state.get("class") == model.__name__:
-            return model.from_state(state)
-    raise BrokenCheckpoint(f"no model is stored here; got {state.get('kind')!r}, {state.get('class')!r}")
+    validate(state, MODEL_SCHEMA)
+    return MODELS[CLASSES[state["class"]]].from_state(state)
 
 
 def load(path: str | os.PathLike[str]) -> StreamModel:
@@ -38,4 +39,7 @@ def load(path: str | os.PathLike[str]) -> StreamModel:
     from halfwidth.state.checkpoint import read_checkpoint
 
     state = read_checkpoint(path)
-    return model_from_state(state["model"] if state.get("kind") == "fit" else state)
+    if state.get("kind") == FIT_SCHEMA.kind:
+        validate(state, FIT_SCHEMA)
+        return model_from_state(state["model"])
+    return model_from_state(state)

@@ -22,11 +22,11 @@ from halfwidth.learners.newton.newton_solver import Rows, first_fit, prior_weigh
 from halfwidth.methods import METHODS, Setting, method
 from halfwidth.models.identification import ROWS_BEYOND_COEFFICIENTS, Flag
 from halfwidth.models.results import Basis
+from halfwidth.models.sgd_state import FIRST_ROWS, SGD_SCHEMA
 from halfwidth.problems.given_rows import EXTRA_COLUMNS, regression_problem
 
 Vector = NDArray[np.float64]
 
-FIRST_ROWS = 1_024
 _LOCATION = ("linear", "quantile", "huber")
 
 
@@ -34,6 +34,7 @@ class SGDEngine:
     """Capped SGD with the watcher of `method_name`, which must be a method that watches."""
 
     name = "sgd"
+    SCHEMA = SGD_SCHEMA
 
     def __init__(self, dim: int, loss: Loss, *, intercept: bool, ridge: float, method_name: str) -> None:
         row = method(method_name)

@@ -3,6 +3,7 @@
 | field      | holds                                                                       |
 |------------|-----------------------------------------------------------------------------|
 | `Optional` | None, or another field                                                      |
+| `Either`   | one of several fields, whichever fits                                       |
 | `ListOf`   | a list (or tuple) of one kind of field                                      |
 | `Row`      | a list of fixed length, each place with its own field                       |
 | `MapOf`    | a dict from text to one kind of field                                       |
@@ -13,6 +14,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -42,20 +44,45 @@ class Optional(Field):
 
 
 @dataclass(frozen=True)
-class ListOf(Field):
-    inner: Field
-    least: int = 0
+class Either(Field):
+    """One of several fields, whichever fits."""
+
+    choices: Sequence[Field]
     doc: str = ""
 
     def check(self, value: Any, where: str, scope: Scope) -> None:
-        if not isinstance(value, (list, tuple)) or len(value) < self.least:
+        for choice in self.choices:
+            try:
+                return choice.check(value, where, scope)
+            except BadState:
+                continue
+        raise self.refuse(where, value)
+
+    def rule(self) -> str:
+        return " or ".join(choice.rule() for choice in self.choices)
+
+
+@dataclass(frozen=True)
+class ListOf(Field):
+    inner: Field
+    least: int = 0
+    most: int | None = None
+    doc: str = ""
+
+    def check(self, value: Any, where: str, scope: Scope) -> None:
+        if not isinstance(value, (list, tuple)) or not self.least <= len(value) <= self._most:
             raise self.refuse(where, value)
         for i, item in enumerate(value):
             self.inner.check(item, f"{where}[{i}]", scope)
 
+    @property
+    def _most(self) -> float:
+        return math.inf if self.most is None else self.most
+
     def rule(self) -> str:
-        least = f" of at least {self.least}" if self.least else ""
-        return f"be a list{least}, each of which must {self.inner.rule()}"
+        bounds = f" of {self.least} to {self.most}" if self.most is not None else ""
+        bounds = f" of at least {self.least}" if self.least and not bounds else bounds
+        return f"be a list{bounds}, each of which must {self.inner.rule()}"
 
 
 @dataclass(frozen=True)

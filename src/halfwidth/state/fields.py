@@ -4,7 +4,7 @@
 |------------|-----------------------------------------------------------------------------|
 | `Whole`    | an integer between two bounds                                               |
 | `Real`     | a number between two bounds, finite unless said otherwise                   |
-| `Flag`     | True or False                                                               |
+| `Bool`     | True or False                                                               |
 | `Text`     | a string, one of a few where they are named                                 |
 | `Array`    | an array of a kind of numbers and a shape, finite and bounded               |
 
@@ -109,7 +109,7 @@ class Real(Field):
 
 
 @dataclass(frozen=True)
-class Flag(Field):
+class Bool(Field):
     doc: str = ""
 
     def check(self, value: Any, where: str, scope: Scope) -> None:
@@ -135,19 +135,20 @@ class Text(Field):
 
 @dataclass(frozen=True)
 class Array(Field):
-    """`kinds` are NumPy's letters: f for float64, i for int64, u for uint64, b for bool, U for text."""
+    """`kinds` are NumPy's letters: f for float64, i for int64, u for uint64, b for bool, U for text, S for bytes."""
 
     shape: Shape | Callable[[State], Shape]
     kinds: str = "f"
     low: float = -math.inf
     high: float = math.inf
     finite: bool = True
+    any_width: bool = False
     doc: str = ""
 
     def check(self, value: Any, where: str, scope: Scope) -> None:
         if not isinstance(value, np.ndarray) or value.dtype.kind not in self.kinds:
             raise self.refuse(where, value)
-        if value.dtype.kind in "fiu" and value.dtype.itemsize != 8:
+        if value.dtype.kind in "fiu" and value.dtype.itemsize != 8 and not self.any_width:
             raise BadState.at(where, "hold numbers of 64 bits", value.dtype)
         wanted = self.shape(scope.state) if callable(self.shape) else self.shape
         if value.ndim != len(wanted):
@@ -169,7 +170,7 @@ class Array(Field):
             raise BadState.at(where, f"lie between {self.low:g} and {self.high:g}", least if least < self.low else most)
 
     def rule(self) -> str:
-        words = {"f": "float64", "i": "int64", "u": "uint64", "b": "bool", "U": "text"}
+        words = {"f": "float64", "i": "int64", "u": "uint64", "b": "bool", "U": "text", "S": "bytes"}
         kinds = " or ".join(words[kind] for kind in self.kinds)
         shape = "its shape" if callable(self.shape) else f"shape ({', '.join(map(str, self.shape))})"
         bounds = "" if (self.low, self.high) == (-math.inf, math.inf) else f", from {self.low:g} to {self.high:g}"

@@ -55,6 +55,11 @@ class Options:
 
     def resumed(self, state: dict[str, Any]) -> Options:
         """These options with the gaps filled from an earlier run; a contradiction raises."""
+        if self.formula is None and state["formula"] is not None:
+            raise InputError(
+                f"give the formula again: this run began with {state['formula']!r}, and a formula in a file is "
+                "compared with yours, never evaluated"
+            )
         merged: dict[str, Any] = {}
         for field in fields(self):
             now, before = getattr(self, field.name), state[field.name]

@@ -13,6 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from halfwidth.errors import BadRow, InputError, NotEnoughData
+from halfwidth.state.schema import validate
 from halfwidth.streams.block import Block, Chunk
 from halfwidth.streams.design.bad_rows import ORDER, missing_column
 from halfwidth.streams.design.explain import explain
@@ -26,8 +27,8 @@ from halfwidth.streams.sources.reader_options import (
     resumed_reader,
 )
 from halfwidth.streams.sources.source import Source, as_source, drop_total
+from halfwidth.streams.stream_state import STREAM_SCHEMA
 
-STATE_VERSION = 2
 _BUFFER_ROWS = 10_000
 _CHUNK_ROWS = 8192
 _CHUNK_CELLS = 1 << 21
@@ -65,8 +66,7 @@ def open_stream(
         bad_rows, unknown_level, chunk_rows, buffer_rows,
     )  # fmt: skip
     if state is not None:
-        if state.get("kind") != "stream" or state.get("version") != STATE_VERSION:
-            raise InputError.of("state", f"be a stream's, version {STATE_VERSION}", state.get("kind"))
+        validate(state, STREAM_SCHEMA)
         options = options.resumed(state["plan"]["options"])
     how, dialect = resumed_reader(ReaderOptions.of(reader), None if state is None else state["reader"])
     return Stream(as_source(source, how, options.target, dialect), options, state, how)
@@ -110,7 +110,7 @@ class Stream:
         else:
             self._plan = Plan.from_state(state["plan"], options)
             self.position, self.skipped = state["position"], dict(state["skipped"])
-            self.skipped_for = dict(state.get("skipped_for", {}))
+            self.skipped_for = dict(state["skipped_for"])
             self._last_time = state["last_time"]
             self.other_levels = dict(state["other_levels"])
         design = self._plan.design
@@ -156,7 +156,7 @@ class Stream:
         """Plain data with which `open_stream(source, state=...)` goes on from here with the same design."""
         return {
             "kind": "stream",
-            "version": STATE_VERSION,
+            "version": STREAM_SCHEMA.version,
             "plan": self._plan.to_state(),
             "reader": reader_state(self._reader, self.dialect),
             "position": self.position,

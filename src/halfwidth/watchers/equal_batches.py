@@ -36,7 +36,7 @@ from numpy.typing import ArrayLike
 from halfwidth.checks import check_positive
 from halfwidth.errors import NotEnoughData
 from halfwidth.schedules import check_step_exponent
-from halfwidth.state.fields import Field, Flag, Real
+from halfwidth.state.fields import Bool, Field, Real
 from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, dyadic_schema, scatter_of
 from halfwidth.watchers.view import ViewName
 
@@ -76,7 +76,7 @@ class EqualBatchMeans(DyadicWatcher):
     kind = "equal-batch-means"
     version = 1
     settings = ("lugsail", "step_exponent", "batch_constant")
-    SCHEMA = dyadic_schema(kind, version, {"lugsail": Flag(doc="whether the bias is taken out"), **BLOCK_FIELDS})
+    SCHEMA = dyadic_schema(kind, version, {"lugsail": Bool(doc="whether the bias is taken out"), **BLOCK_FIELDS})
 
     def __init__(
         self,

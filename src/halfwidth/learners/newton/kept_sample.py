@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from halfwidth.families import Loss
 from halfwidth.learners.newton.newton_solver import Rows, solve_spd
+from halfwidth.state.fields import Array, State, Whole
+from halfwidth.state.schema import Relation, Schema
 
 Vector = NDArray[np.float64]
 
@@ -38,12 +40,37 @@ def hashed(index: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return np.asarray(z ^ (z >> np.uint64(31)))
 
 
+def capacity_for_sample(size: int) -> int:
+    """How many rows of `size` coefficients are kept."""
+    return max(1_024, _MOST_NUMBERS // (size + 4))
+
+
+def _selected_by_hash(state: State) -> bool:
+    index, thinning = state["index"], state["thinning"]
+    width = state["rows"].shape[1]
+    if width < 5 or len(index) > capacity_for_sample(width - 4) or (index[1:] <= index[:-1]).any():
+        return False
+    return not thinning or not (hashed(index) >> np.uint64(64 - thinning)).any()
+
+
 class RowSample:
     """Columns of the store: the internal row, then y, weight, offset and eta at the point of expansion."""
 
+    SCHEMA = Schema(
+        None,
+        None,
+        {
+            "thinning": Whole(0, 62, doc="t: a row is kept if t bits of its hash are zero"),
+            "rows": Array(("kept", "width"), doc="internal row, y, weight, offset, eta"),
+            "index": Array(("kept",), "u", doc="numbers of the kept rows"),
+        },
+        relations=(Relation("hold the rows that the hash selects, in order", _selected_by_hash),),
+        title="thinned sample of rows",
+    )
+
     def __init__(self, size: int) -> None:
         self.size = size
-        self.capacity = max(1_024, _MOST_NUMBERS // (size + 4))
+        self.capacity = capacity_for_sample(size)
         self.thinning = 0
         self.count = 0
         self._rows = np.empty((0, size + 4))

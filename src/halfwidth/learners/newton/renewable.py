@@ -41,9 +41,11 @@ from halfwidth.families import Loss, make_loss
 from halfwidth.learners.newton.chunk_sums import ChunkSums
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.newton_solver import Rows, first_fit, minimise, prior_weights, robust_scale, solve_spd
+from halfwidth.learners.newton.renewable_state import FIELDS, RELATIONS
 from halfwidth.learners.newton.row_buffer import Groups, PendingRows, Piece
 from halfwidth.learners.newton.score_batches import ScoreBatches, capacity_for
 from halfwidth.learners.newton.snapshot import Fit
+from halfwidth.state.schema import Schema, build, validate
 
 Vector = NDArray[np.float64]
 
@@ -67,6 +69,13 @@ class RenewableNewton:
 
     kind = "renewable-newton"
     version = 1
+    SCHEMA = Schema(
+        kind,
+        version,
+        FIELDS,
+        {"size": lambda s: s["dim"] + s["intercept"], "width": lambda s: s["dim"] + 3},
+        RELATIONS,
+    )
 
     def __init__(
         self,
@@ -253,7 +262,8 @@ class RenewableNewton:
     def _reader(self) -> RenewableNewton:
         """A copy that has also taken in the rows set aside."""
         state = self.to_state()
-        reader = RenewableNewton.from_state({**state, "pending": state["pending"][:0], "pending_starts": []})
+        empty = {name: state[name][:0] for name in ("pending", "pending_starts")}
+        reader = RenewableNewton._restored({**state, **empty})
         if reader._scaling is None:
             reader._sums.batches = ScoreBatches(self.size, _length_for(self._pending.filled, self.size))
         reader._absorb(self._pending.piece(bool(self._groups.given)), last=True)
@@ -286,9 +296,12 @@ class RenewableNewton:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        if state.get("kind") != cls.kind or state.get("version") != cls.version:
-            found = (state.get("kind"), state.get("version"))
-            raise InputError.of("state", f"be of kind {cls.kind!r}, version {cls.version}", found)
+        """The learner that `to_state` described; `BadState` if the state breaks a rule of `SCHEMA`."""
+        validate(state, cls.SCHEMA)
+        return build(cls.kind, lambda: cls._restored(state))
+
+    @classmethod
+    def _restored(cls, state: dict[str, Any]) -> Self:
         learner = cls(
             int(state["dim"]),
             make_loss(state["loss"], **state["options"]),

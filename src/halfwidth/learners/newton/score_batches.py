@@ -14,6 +14,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.state.fields import Array, Real, State, Whole
+from halfwidth.state.schema import Relation, Schema
+
 Vector = NDArray[np.float64]
 
 _MOST_NUMBERS = 2**23
@@ -27,8 +30,29 @@ def capacity_for(size: int, most_batches: int = _MOST_BATCHES, most_numbers: int
     return int(min(most_batches, 2 ** (fitting.bit_length() - 1)))
 
 
+def _fits(state: State) -> bool:
+    size = len(state["open_score"])
+    return size > 0 and len(state["rows"]) <= capacity_for(size)
+
+
 class ScoreBatches:
     """The batches so far, and the one that is still open."""
+
+    SCHEMA = Schema(
+        None,
+        None,
+        {
+            "length": Whole(1, doc="rows in a batch"),
+            "scores": Array(("count", "size"), doc="B_j, relative to the reference"),
+            "curvatures": Array(("count", "size", "size"), doc="H_j"),
+            "rows": Array(("count",), low=0, doc="rows of each batch"),
+            "open_score": Array(("size",), doc="B of the open batch"),
+            "open_curvature": Array(("size", "size"), doc="its H"),
+            "open_rows": Real(0.0, doc="its rows"),
+        },
+        relations=(Relation("have no more batches than the store holds", _fits),),
+        title="store of score batches",
+    )
 
     def __init__(self, size: int, length: int, capacity: int | None = None) -> None:
         self.capacity = capacity_for(size) if capacity is None else capacity

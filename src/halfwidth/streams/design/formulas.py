@@ -166,7 +166,10 @@ class FormulaDesign:
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], unknown_level: str) -> FormulaDesign:
+    def from_state(cls, state: dict[str, Any], formula: str, unknown_level: str) -> FormulaDesign:
+        """The design of the user's `formula` on the first buffer of the state, whose own formula must be the same."""
+        if state["formula"] != formula:
+            raise InputError.of("formula", f"stay {state['formula']!r} when a run is resumed", formula)
         pandas = need("pandas")
         data = {
             name: stored
@@ -175,10 +178,10 @@ class FormulaDesign:
             for name, stored in state["buffer"].items()
         }
         frame = pandas.DataFrame(data, index=range(state["rows"]))
-        design = cls(ParsedFormula(state["formula"]), dict(state["kinds"]), frame, unknown_level)
+        design = cls(ParsedFormula(formula), dict(state["kinds"]), frame, unknown_level)
         if list(design.feature_names) != state["features"]:
             raise InputError(
-                f"formula {state['formula']!r} gave columns {state['features']} before and "
+                f"formula {formula!r} gave columns {state['features']} before and "
                 f"{list(design.feature_names)} now; use the version of formulaic that the run began with"
             )
         return design

@@ -129,7 +129,7 @@ class Plan:
         stored = state["design"]
         design: Design = ColumnsDesign(stored["features"])
         if stored["kind"] == "formula":
-            design = FormulaDesign.from_state(stored, options.unknown_level or "error")
+            design = FormulaDesign.from_state(stored, str(options.formula), options.unknown_level or "error")
         target = Target(state["target"], options.labels or "number", options.classes)
         target.restore(state["labels"])
         return cls(options, design, target, state["group_text"], state["time_kind"], state["left_out"])

@@ -125,6 +125,11 @@ def resumed_reader(options: ReaderOptions, state: dict[str, Any] | None) -> tupl
     if state is None:
         return options, None
     merged = dict(state["options"])
+    if merged["query"] is not None and options.query is None:
+        raise InputError(
+            f"give the query again: this run began with {merged['query']!r}, and a query in a file is compared with "
+            "yours, never run"
+        )
     for name, value in asdict(options).items():
         if value is not None and merged[name] is not None and value != merged[name]:
             raise InputError.of(name, f"stay {merged[name]!r} when a run is resumed", value)

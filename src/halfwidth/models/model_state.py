@@ -1,0 +1,104 @@
+"""The state of a model, as `save` writes it: its fields and what holds between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from halfwidth.families import FAMILIES
+from halfwidth.models.newton_engine import NewtonEngine
+from halfwidth.models.sgd_engine import SGDEngine
+from halfwidth.state.containers import ListOf, MapOf, Nested, Optional, Variant
+from halfwidth.state.fields import Array, Bool, Field, Real, State, Text, Whole
+from halfwidth.state.schema import Relation, Schema
+
+CLASSES = {
+    "LinearRegression": "linear",
+    "LogisticRegression": "logistic",
+    "PoissonRegressor": "poisson",
+    "QuantileRegressor": "quantile",
+    "HuberRegressor": "huber",
+}
+assert set(CLASSES.values()) == set(FAMILIES)
+
+_PARAMS = Schema(
+    None,
+    None,
+    {
+        "fit_intercept": Bool(),
+        "ridge": Real(0.0),
+        "method": Text(),
+        "engine": Text(("auto", "newton", "sgd")),
+        "quantile": Real(0.0, 1.0, strict=True),
+    },
+    title="set of parameters",
+    optional=("quantile",),
+)
+_FACTS = Schema(
+    None,
+    None,
+    {
+        "files": Text(),
+        "columns_left_out": Text(),
+        "skipped_rows": MapOf(Whole()),
+        "skipped_rows_by_column": MapOf(Whole()),
+        "unknown_levels": MapOf(Whole()),
+        "passes": Whole(2, 2),
+    },
+    title="set of facts of the stream",
+    optional=("files", "columns_left_out", "skipped_rows", "skipped_rows_by_column", "unknown_levels", "passes"),
+)
+
+
+def _engines() -> dict[str, Schema]:
+    return {NewtonEngine.name: NewtonEngine.SCHEMA, SGDEngine.name: SGDEngine.SCHEMA}
+
+
+FIELDS: dict[str, Field] = {
+    "class": Text(tuple(CLASSES), doc="the class of the model"),
+    "params": Nested(_PARAMS, doc="its parameters"),
+    "n_features": Whole(0, doc="columns"),
+    "feature_names": Optional(ListOf(Text()), doc="their names, where they have any"),
+    "second_pass": Bool(doc="whether it reads the rows once more"),
+    "stream_facts": Nested(_FACTS, doc="what the stream did to its rows, for the summary"),
+    "engine": Variant("engine", _engines, doc="what was learned"),
+    "classes": Array((2,), "biufU", any_width=True, doc="the two labels, for a classifier"),
+}
+
+
+def core_of(engine: State) -> dict[str, Any]:
+    """The part of an engine's state that knows dim, loss, options, intercept and ridge."""
+    return engine["learner"] if engine["engine"] == NewtonEngine.name else engine
+
+
+def _engine_fits_model(state: State) -> bool:
+    core, params = core_of(state["engine"]), state["params"]
+    family = CLASSES[state["class"]]
+    options = {"quantile": params["quantile"]} if "quantile" in params else {}
+    if (family == "quantile") != bool(options) or core["loss"] != family or core["options"] != options:
+        return False
+    intercept = params["fit_intercept"] or not core["intercept"]
+    return bool(core["dim"] == state["n_features"] and core["ridge"] == params["ridge"] and intercept)
+
+
+def _named_columns(state: State) -> bool:
+    names = state["feature_names"]
+    return names is None or len(names) == state["n_features"]
+
+
+def _classes_of_classifier(state: State) -> bool:
+    there = "classes" in state
+    return there == (state["class"] == "LogisticRegression") and (not there or len(set(state["classes"].tolist())) == 2)
+
+
+MODEL_SCHEMA = Schema(
+    "model",
+    2,
+    FIELDS,
+    relations=(
+        Relation("have an engine for its class, parameters and columns", _engine_fits_model),
+        Relation("have a name for every column, or none", _named_columns),
+        Relation("have two classes exactly when it is a classifier", _classes_of_classifier),
+    ),
+    title="model",
+    optional=("classes",),
+)

@@ -1,0 +1,64 @@
+"""The state of the engine for many columns: its fields and what holds between them."""
+
+from __future__ import annotations
+
+from halfwidth.learners.newton.renewable_state import LOSS_FIELDS, options_fit_loss
+from halfwidth.methods import method
+from halfwidth.problems.given_rows import EXTRA_COLUMNS
+from halfwidth.state.containers import Optional, Variant
+from halfwidth.state.fields import Array, Bool, Field, Real, State, Text, Whole
+from halfwidth.state.schema import Relation, Schema
+from halfwidth.watchers.base import restored, watcher_schemas
+
+FIRST_ROWS = 1_024
+_FIELDS: dict[str, Field] = {
+    "engine": Text(("sgd",), doc="which engine"),
+    "dim": Whole(0, doc="columns"),
+    **LOSS_FIELDS,
+    "intercept": Bool(doc="whether there is an intercept"),
+    "ridge": Real(0.0, doc="penalty"),
+    "method": Text(doc="the row of the table of methods that watches"),
+    "first": Optional(Array(("filled", "width")), doc="rows before the first step: columns, y, weight, offset"),
+    "y_centre": Real(doc="subtracted from the target"),
+    "y_scale": Real(0.0, strict=True, doc="what the target is divided by"),
+    "started": Bool(doc="whether the steps have begun; the fields below are there if so"),
+    "column_centre": Array(("dim",), doc="centre of the columns"),
+    "column_scale": Array(("dim",), low=0.0, doc="their scale"),
+    "ridges": Array(("size",), low=0.0, doc="the penalty on the internal scale"),
+    "theta_0": Array(("size",), doc="where the steps began"),
+    "theta": Array(("size",), doc="where they are"),
+    "total": Array(("size",), doc="sum of the iterates"),
+    "n_seen": Whole(doc="steps taken"),
+    "capped": Whole(doc="how many of them were capped"),
+    "watcher": Variant("kind", watcher_schemas, doc="the watcher of the iterates"),
+}
+_STARTED = tuple(_FIELDS)[list(_FIELDS).index("started") + 1 :]
+
+
+def _begun_or_not(state: State) -> bool:
+    there = {name in state for name in _STARTED}
+    if there != {bool(state["started"])} or (state["started"] and state["first"] is not None):
+        return False
+    return state["started"] or state["first"] is None or len(state["first"]) < FIRST_ROWS
+
+
+def _watched_rows(state: State) -> bool:
+    if not state["started"]:
+        return method(state["method"]).watch is not None
+    watcher = restored(state["watcher"])
+    return watcher.n_seen == state["n_seen"] >= state["capped"] and watcher.dim == len(state["theta"])
+
+
+SGD_SCHEMA = Schema(
+    None,
+    None,
+    _FIELDS,
+    {"size": lambda s: s["dim"] + s["intercept"], "width": lambda s: s["dim"] + EXTRA_COLUMNS},
+    (
+        Relation("have the options of its family, and a positive scale where that is used", options_fit_loss),
+        Relation("have either first rows or steps", _begun_or_not),
+        Relation("have a watcher that saw every step", _watched_rows),
+    ),
+    title="state of engine 'sgd'",
+    optional=_STARTED,
+)
