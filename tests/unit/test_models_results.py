@@ -124,7 +124,7 @@ def test_save_and_load_go_on_with_the_same_bits(family, tmp_path, frame):
     assert np.array_equal(model.inference().params, again.inference().params)
     assert np.array_equal(model.inference().bse, again.inference().bse)
     assert again.inference().params.index.tolist() == ["Intercept", "a", "b"]
-    with pytest.raises(InputError, match="state.class must be"):
+    with pytest.raises(InputError, match=r"state\.class must be"):
         (LinearRegression if family != "linear" else HuberRegressor).load(tmp_path / "model.hw")
 
 
@@ -132,7 +132,7 @@ def test_a_file_without_a_model_is_refused(tmp_path):
     from halfwidth.state.checkpoint import write_checkpoint
 
     write_checkpoint(tmp_path / "other", {"kind": "other"})
-    with pytest.raises(BrokenCheckpoint, match="state.kind must be 'model'"):
+    with pytest.raises(BrokenCheckpoint, match=r"state\.kind must be 'model'"):
         halfwidth.load(tmp_path / "other")
 
 

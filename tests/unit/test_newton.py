@@ -189,5 +189,5 @@ def test_bad_arguments_name_themselves():
         RenewableNewton(2, "linear").consume(np.zeros((3, 2)), np.zeros(2))
     with pytest.raises(NotEnoughData):
         RenewableNewton(2, "linear").fit()
-    with pytest.raises(InputError, match="state.kind must be"):
+    with pytest.raises(InputError, match=r"state\.kind must be"):
         RenewableNewton.from_state({"kind": "other"})

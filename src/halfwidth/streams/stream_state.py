@@ -109,9 +109,7 @@ PLAN_SCHEMA = Schema(
     relations=(
         Relation(
             "have a design by a formula exactly when one was asked for",
-            lambda s: (
-                (s["design"].get("formula") if s["design"]["kind"] == "formula" else None) == s["options"]["formula"]
-            ),
+            lambda s: s["design"].get("formula") == s["options"]["formula"],
         ),
     ),
     title="plan of a stream",
@@ -137,8 +135,12 @@ READER_SCHEMA = Schema(
     None,
     None,
     {
-        "options": Nested(Schema(None, None, _READER_OPTIONS, title="set of options of a reader"), doc="what was asked for"),
-        "dialect": Optional(Nested(Schema(None, None, _DIALECT, title="dialect of CSV")), doc="how CSV was found to be written"),
+        "options": Nested(
+            Schema(None, None, _READER_OPTIONS, title="set of options of a reader"), doc="what was asked for"
+        ),
+        "dialect": Optional(
+            Nested(Schema(None, None, _DIALECT, title="dialect of CSV")), doc="how CSV was found to be written"
+        ),
     },
     title="state of a reader",
 )
