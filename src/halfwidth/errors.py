@@ -168,6 +168,10 @@ class BrokenCheckpoint(InputError):
     """A checkpoint that is cut short, altered, or of another kind or version."""
 
 
+class CannotWrite(InputError):
+    """A file that could not be written; the message says which, why, and what to do."""
+
+
 class BadState(BrokenCheckpoint):
     """A saved state that breaks a rule of its schema; the message names the field, the rule and the value."""
 

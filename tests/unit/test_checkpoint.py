@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from halfwidth.errors import BrokenCheckpoint, InputError
-from halfwidth.state.checkpoint import _pack, _unpack, read_checkpoint, write_checkpoint
+from halfwidth.state.checkpoint import read_checkpoint, write_checkpoint
+from halfwidth.state.packing import pack, unpack
 
 _arrays = hnp.arrays(
     dtype=st.sampled_from(["f8", "f4", "i8", "u1", "?", "c16", "U3", ">f8"]),
@@ -53,7 +55,7 @@ def _same(a: Any, b: Any) -> bool:
 @settings(max_examples=150, deadline=None)
 @given(_states)
 def test_round_trip_keeps_every_bit(state: dict[str, Any]) -> None:
-    assert _same(state, _unpack(_pack(state), "state"))
+    assert _same(state, unpack(memoryview(pack(state))))
 
 
 def test_file_round_trip_replaces_and_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -81,16 +83,38 @@ def test_a_failed_write_keeps_the_old_checkpoint(tmp_path: Path, monkeypatch: py
     assert [file.name for file in tmp_path.iterdir()] == ["run.ckpt"]
 
 
-def test_every_truncation_and_every_altered_byte_is_noticed() -> None:
-    content = _pack({"theta": np.arange(3.0), "name": "x"})
-    for cut in range(len(content)):
-        with pytest.raises(BrokenCheckpoint, match="'run'"):
-            _unpack(content[:cut], "run")
+def test_every_truncation_added_byte_and_altered_byte_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    write_checkpoint(path, {"theta": np.arange(3.0), "name": "x"})
+    content = path.read_bytes()
+    damaged = [content[:cut] for cut in range(len(content))] + [content + b"\0", content + content]
     for place in range(len(content)):
         altered = bytearray(content)
         altered[place] ^= 1
-        with pytest.raises(BrokenCheckpoint, match="'run'"):
-            _unpack(bytes(altered), "run")
+        damaged.append(bytes(altered))
+    for wrong in damaged:
+        path.write_bytes(wrong)
+        with pytest.raises(BrokenCheckpoint, match="run'"):
+            read_checkpoint(path)
+
+
+def test_the_one_before_is_offered_when_the_newest_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "run.ckpt"
+    for n in (1, 2):
+        write_checkpoint(path, {"n": n}, keep_previous=True)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(BrokenCheckpoint, match=r"run\.ckpt\.previous' is whole: rename it"):
+        read_checkpoint(path)
+    (tmp_path / "run.ckpt.previous").replace(path)
+    assert read_checkpoint(path) == {"n": 1}
+
+
+def test_a_file_of_the_first_release_is_refused_with_advice(tmp_path: Path) -> None:
+    path = tmp_path / "old"
+    body = pack({"kind": "model", "version": 1})
+    path.write_bytes(b"halfwidth-ck" + (1).to_bytes(4, "little") + hashlib.sha256(body).digest() + body)
+    with pytest.raises(BrokenCheckpoint, match=r"halfwidth 0\.1.*start it again"):
+        read_checkpoint(path)
 
 
 @pytest.mark.parametrize(

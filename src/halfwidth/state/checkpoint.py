@@ -1,163 +1,146 @@
-"""One file that holds a nested state exactly: a JSON header and the raw bytes of its arrays, no pickle.
+"""One file that holds a nested state exactly.
 
 | bytes        | content                                                                  |
 |--------------|--------------------------------------------------------------------------|
 | 12           | the magic `halfwidth-ck`                                                 |
 | 4            | the version of this layout, little endian                                |
+| 8            | the size of the file, little endian                                      |
 | 32           | SHA-256 of everything that follows                                       |
 | 8            | length of the header, little endian                                      |
 | header       | UTF-8 JSON: the state, and dtype, shape of each array                    |
 | the rest     | the arrays, C order, little endian, one after the other                  |
 
-The file is written next to its final place, flushed to disk and then renamed, so a reader sees the old state or
-the new one and never half of either. Every JSON object in the header has exactly one key, which says what it is
-(`dict`, `tuple`, `array`, `scalar`, `float`), so no key of the user's can be mistaken for a mark of ours.
+It is written atomically (`halfwidth.state.atomic`) and packed without pickle (`halfwidth.state.packing`). What a state
+must hold is the business of its schema (`halfwidth.state.schema`).
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import math
 import os
 import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from halfwidth.errors import BrokenCheckpoint, InputError
+from halfwidth.errors import BrokenCheckpoint, CannotWrite, InputError
+from halfwidth.state.atomic import PREVIOUS, check_place, real_place, replace_file
+from halfwidth.state.packing import Unreadable, pack, unpack
 
 State = dict[str, Any]
 
-VERSION = 1
+VERSION = 2
 _MAGIC = b"halfwidth-ck"
-_PREFIX = struct.Struct("<12sI32sQ")
-_UNHASHED = 12 + 4 + 32
-_KINDS = "biufcUS"
+_PREFIX = struct.Struct("<12sIQ32s")
+_FIRST_VERSION = 1
 
 
-def write_checkpoint(path: str | os.PathLike[str], state: Mapping[str, Any]) -> None:
+def write_checkpoint(path: str | os.PathLike[str], state: Mapping[str, Any], *, keep_previous: bool = False) -> None:
     """Replace `path` by a checkpoint of `state`, atomically.
 
-    `state` nests dict (with str keys), list, tuple, str, int, float, bool, None, NumPy scalars and arrays.
+    Parameters
+    ----------
+    path : path
+        Where to; a file there must be a checkpoint.
+    state : mapping
+        Nested dict (with str keys), list, tuple, str, int, float, bool, None, NumPy scalars and arrays.
+    keep_previous : bool
+        Whether the checkpoint before stays as `NAME.previous`.
+
+    Raises
+    ------
+    CannotWrite
+        The disk is full or read-only, the folder is gone, the place is no regular file. What was there stays.
     """
-    target = Path(path)
-    _refuse_other_files(target)
-    content = _pack(state)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    _refuse_other_files(path)
+    body = pack(state)
+    prefix = _PREFIX.pack(_MAGIC, VERSION, _PREFIX.size + len(body), hashlib.sha256(body).digest())
+    replace_file(path, prefix + body, "checkpoint", keep_previous=keep_previous)
+
+
+def check_checkpoint_place(path: str | os.PathLike[str]) -> None:
+    """Raise before a run what its first checkpoint would raise."""
+    _refuse_other_files(path)
+    check_place(path, "checkpoint")
+
+
+def _refuse_other_files(path: str | os.PathLike[str]) -> None:
+    """Refuse to overwrite a file that is not a checkpoint."""
+    target = real_place(path, "checkpoint")
     try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise InputError(f"checkpoint {str(path)!r} could not be written: {error}; choose another place") from error
-    _sync_folder(target.parent)
-
-
-def _refuse_other_files(target: Path) -> None:
-    """A checkpoint replaces checkpoints only; a slip of the hand must not cost a data file."""
-    if not target.is_file():
+        with open(target, "rb") as file:
+            start = file.read(len(_MAGIC))
+    except OSError:
         return
-    with open(target, "rb") as file:
-        start = file.read(len(_MAGIC))
     if start and start != _MAGIC:
-        raise InputError(f"checkpoint {str(target)!r} exists and is not a checkpoint; choose another place")
+        raise CannotWrite(f"checkpoint {str(path)!r} exists and is not a checkpoint; choose another place")
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> State:
-    """The state that `write_checkpoint` stored, bit for bit."""
+    """The state that `write_checkpoint` stored, bit for bit.
+
+    Raises
+    ------
+    BrokenCheckpoint
+        The file is cut short, altered, or of another version; the message says whether the one before it is whole.
+    """
     try:
-        content = Path(path).read_bytes()
-    except OSError as error:
+        return _read(path)
+    except BrokenCheckpoint as error:
+        previous = Path(f"{os.fspath(path)}{PREVIOUS}")
+        try:
+            _read(previous)
+        except InputError:
+            raise error from None
+        raise BrokenCheckpoint(
+            f"{error}. The checkpoint before it, {str(previous)!r}, is whole: rename it to {str(path)!r} to go on there"
+        ) from error
+
+
+def _read(path: str | os.PathLike[str]) -> State:
+    try:
+        with open(path, "rb") as file:
+            prefix = file.read(_PREFIX.size)
+            size = os.fstat(file.fileno()).st_size
+            _check_prefix(prefix, size, str(path))
+            content = file.read(size - len(prefix) + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, BrokenCheckpoint):
+            raise
         raise InputError(
             f"checkpoint {str(path)!r} could not be read: {error}; start without resuming to make one"
         ) from error
-    return _unpack(content, str(path))
+    return _unpack(prefix, content, str(path))
 
 
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # folders cannot be opened there; the rename is all one can do
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _pack(state: Mapping[str, Any]) -> bytes:
-    arrays: list[NDArray[Any]] = []
-    tree = _encode(state, "state", arrays)
-    described = [{"dtype": array.dtype.str, "shape": list(array.shape)} for array in arrays]
-    header = json.dumps({"tree": tree, "arrays": described}, allow_nan=False).encode()
-    body = b"".join([struct.pack("<Q", len(header)), header, *(array.tobytes() for array in arrays)])
-    return _MAGIC + struct.pack("<I", VERSION) + hashlib.sha256(body).digest() + body
-
-
-def _encode(value: Any, where: str, arrays: list[NDArray[Any]]) -> Any:
-    """The JSON form of a value; arrays and NumPy scalars go to `arrays`."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        array = np.asarray(value)
-        if array.dtype.kind not in _KINDS:
-            raise InputError.of(where, "be an array of numbers, booleans or strings", array.dtype)
-        # A plain little-endian layout, so that a checkpoint moves between machines.
-        arrays.append(array.astype(array.dtype.newbyteorder("<"), order="C", copy=False))
-        return {"array" if isinstance(value, np.ndarray) else "scalar": len(arrays) - 1}
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"float": struct.pack("<d", value).hex()}
-    if isinstance(value, Mapping):
-        if not all(isinstance(key, str) for key in value):
-            raise InputError.of(where, "have strings as keys", list(value))
-        return {"dict": {key: _encode(item, f"{where}[{key!r}]", arrays) for key, item in value.items()}}
-    if isinstance(value, (list, tuple)):
-        items = [_encode(item, f"{where}[{i}]", arrays) for i, item in enumerate(value)]
-        return items if isinstance(value, list) else {"tuple": items}
-    raise InputError.of(where, "be plain data (numbers, text, lists, dicts, arrays)", type(value).__name__)
-
-
-def _unpack(content: bytes, name: str) -> State:
-    advice = "use an older copy, or start again without resuming"
-    if len(content) < _PREFIX.size or not content.startswith(_MAGIC):
+def _check_prefix(prefix: bytes, size: int, name: str) -> None:
+    """What can be said of a file before the rest of it is read."""
+    advice = "use an older copy, or start again"
+    if len(prefix) < _PREFIX.size or not prefix.startswith(_MAGIC):
         raise BrokenCheckpoint(f"{name!r} is not a halfwidth checkpoint, or it is cut short; {advice}")
-    _, version, digest, length = _PREFIX.unpack_from(content)
+    _, version, stated, _ = _PREFIX.unpack(prefix)
+    if version == _FIRST_VERSION:
+        raise BrokenCheckpoint(
+            f"checkpoint {name!r} was written by halfwidth 0.1, whose files this release does not read: finish the run "
+            "with halfwidth 0.1, or start it again"
+        )
     if version != VERSION:
         raise BrokenCheckpoint(
             f"checkpoint {name!r} has layout version {version}, this release reads {VERSION}; "
             "read it with the release that wrote it"
         )
-    if hashlib.sha256(memoryview(content)[_UNHASHED:]).digest() != digest:
-        raise BrokenCheckpoint(f"checkpoint {name!r} was cut short or altered: its checksum is wrong; {advice}")
-    start = _PREFIX.size + length
-    header = json.loads(content[_PREFIX.size : start])
-    arrays: list[NDArray[Any]] = []
-    for described in header["arrays"]:
-        dtype = np.dtype(described["dtype"])
-        count = math.prod(described["shape"])
-        flat = np.frombuffer(content, dtype=dtype, count=count, offset=start)
-        arrays.append(flat.reshape(described["shape"]).astype(dtype.newbyteorder("="), copy=True))
-        start += count * dtype.itemsize
-    state: State = _decode(header["tree"], arrays)
-    return state
+    if stated != size:
+        found = f"{size} bytes instead of {stated}"
+        raise BrokenCheckpoint(f"checkpoint {name!r} has {found}: it was cut short or added to; {advice}")
 
 
-def _decode(value: Any, arrays: list[NDArray[Any]]) -> Any:
-    if isinstance(value, list):
-        return [_decode(item, arrays) for item in value]
-    if not isinstance(value, dict):
-        return value
-    ((mark, content),) = value.items()
-    if mark == "dict":
-        return {key: _decode(item, arrays) for key, item in content.items()}
-    if mark == "tuple":
-        return tuple(_decode(item, arrays) for item in content)
-    if mark == "float":
-        return struct.unpack("<d", bytes.fromhex(content))[0]
-    return arrays[content] if mark == "array" else arrays[content][()]
+def _unpack(prefix: bytes, body: bytes, name: str) -> State:
+    digest = _PREFIX.unpack(prefix)[3]
+    if hashlib.sha256(body).digest() != digest:
+        raise BrokenCheckpoint(
+            f"checkpoint {name!r} was altered: its checksum is wrong; use an older copy, or start again"
+        )
+    try:
+        return unpack(memoryview(body))
+    except Unreadable as error:
+        raise BrokenCheckpoint(f"checkpoint {name!r} cannot be read: {error}") from error

@@ -1,0 +1,160 @@
+"""Files that appear whole or not at all.
+
+A file is written beside its place, flushed to the disk, and renamed; then the folder is flushed. A reader sees the old
+content or the new one and never half of either, whenever the power goes. Only regular files are replaced: a symlink
+keeps pointing where it did, and a device, a pipe or a folder is refused. What a killed process left beside the place
+is removed by the next one that writes there.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+from halfwidth.errors import CannotWrite
+
+PREVIOUS = ".previous"
+_LONGEST_NAME = 255 - len(PREVIOUS)
+_PROBE = b"\0" * 4096
+_REASONS = {
+    errno.ENOSPC: "the disk is full; make room, or choose another place",
+    errno.EDQUOT: "the disk quota is used up; make room, or choose another place",
+    errno.EFBIG: "the file would be larger than this process may write; raise the limit, or choose another place",
+    errno.EROFS: "the disk is read-only; choose another place",
+    errno.EACCES: "writing is not permitted there; change the permissions, or choose another place",
+    errno.EPERM: "writing is not permitted there; change the permissions, or choose another place",
+    errno.ENOENT: "its folder does not exist; make it, or choose another place",
+    errno.ENOTDIR: "its folder is a file; choose another place",
+    errno.ENAMETOOLONG: "its name is too long; choose a shorter one",
+    errno.ELOOP: "its symlinks lead in a circle; choose another place",
+}
+
+
+def real_place(path: str | os.PathLike[str], what: str) -> Path:
+    """The regular file, or free place, that a path stands for; symlinks are followed, everything else is refused."""
+    try:
+        place = Path(os.path.realpath(path))
+        if len(os.fsencode(place.name)) > _LONGEST_NAME:
+            raise OSError(errno.ENAMETOOLONG, "name too long")
+        mode = os.stat(place).st_mode
+    except FileNotFoundError:
+        return place
+    except (OSError, ValueError) as error:
+        raise refusal(path, what, error) from error
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a device, a pipe or a socket"
+        raise CannotWrite(f"{what} {str(path)!r} is {kind}, and only regular files are replaced; choose another place")
+    return place
+
+
+def refusal(path: str | os.PathLike[str], what: str, error: OSError | ValueError) -> CannotWrite:
+    """The error for a file that could not be written: which, why, and what to do."""
+    number = error.errno if isinstance(error, OSError) else None
+    reason = _REASONS.get(number or 0, f"{error}; choose another place")
+    return CannotWrite(f"{what} {str(path)!r} could not be written: {reason}")
+
+
+def check_place(path: str | os.PathLike[str], what: str) -> None:
+    """Raise now what writing would raise later: a block is written beside the place and removed."""
+    place = real_place(path, what)
+    clean_leftovers(place)
+    temporary = _beside(place)
+    try:
+        _write(temporary, _PROBE)
+    except OSError as error:
+        raise refusal(path, what, error) from error
+    finally:
+        _forget(temporary)
+
+
+def replace_file(path: str | os.PathLike[str], content: bytes, what: str, *, keep_previous: bool = False) -> None:
+    """Replace a file by this content, atomically; the file before stays as `NAME.previous` if asked."""
+    place = real_place(path, what)
+    clean_leftovers(place)
+    temporary = _beside(place)
+    try:
+        _write(temporary, content)
+        if keep_previous and place.exists():
+            _keep(place, temporary)
+        os.replace(temporary, place)
+        _sync_folder(place.parent)
+    except OSError as error:
+        raise refusal(path, what, error) from error
+    finally:
+        _forget(temporary)
+
+
+def clean_leftovers(place: Path) -> None:
+    """Remove what processes that are gone left beside this place."""
+    mark = _mark(place)
+    try:
+        names = [name for name in os.listdir(place.parent) if name.startswith(mark)]
+    except OSError:
+        return  # the write itself says what is wrong with the folder
+    for name in names:
+        owner = name.removeprefix(mark).partition(".")[0]
+        if owner.isdigit() and not _alive(int(owner)):
+            _forget(place.parent / name)
+
+
+def _mark(place: Path) -> str:
+    """How temporary files for this place begin, on this machine: short, whatever the name of the place is."""
+    digest = hashlib.sha256(f"{place.name}\0{os.uname().nodename if hasattr(os, 'uname') else ''}".encode())
+    return f".halfwidth-{digest.hexdigest()[:12]}-"
+
+
+def _beside(place: Path) -> Path:
+    return place.with_name(f"{_mark(place)}{os.getpid()}.tmp")
+
+
+def _alive(process: int) -> bool:
+    if process == os.getpid():
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _write(path: Path, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _keep(place: Path, temporary: Path) -> None:
+    """Give the old content a second name before the first one goes to the new content."""
+    second, previous = temporary.with_suffix(".old"), place.with_name(place.name + PREVIOUS)
+    _forget(second)
+    try:
+        os.link(place, second)
+    except OSError:  # a disk without hard links: for a moment there is only the previous file
+        second = place
+    os.replace(second, previous)
+
+
+def _forget(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # folders cannot be opened there; the rename is all one can do
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some disks cannot flush folders
+            raise
+    finally:
+        os.close(handle)
