@@ -45,6 +45,7 @@ from halfwidth.schedules import (
     TruncationSets as TruncationSets,
 )
 from halfwidth.study import (
+    Spec as Spec,
     run_study as run_study,
 )
 from halfwidth.watchers import (

@@ -6,7 +6,8 @@ import pytest
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.problems import problem
-from halfwidth.study.adverse import ADVERSE, FAR, OUTCOMES, AdverseRow, adverse_rows, outcomes, run_adverse
+from halfwidth.study.adverse import ADVERSE, FAR, OUTCOMES, AdverseRow, adverse_rows, outcomes
+from halfwidth.study.battery import run_battery
 from halfwidth.study.replicate import DrawnRows, Notes
 
 TROUBLES_OF_A_TABLE = ("scales", "absent-column", "rare-column", "jump", "first-rows")
@@ -93,7 +94,7 @@ def test_a_row_of_the_battery_runs_from_end_to_end():
         AdverseRow("troubled-linear", {"trouble": "none"}, steps=4_000, given=True),
         AdverseRow("rotating-game", {"strength": 0.5}, steps=4_000),
     )
-    scored = run_adverse(rows, ["renewable-newton", "fixed-batches"], replicates=4, jobs=1)
+    scored = run_battery(rows, ["renewable-newton", "fixed-batches"], replicates=4, jobs=1)
     assert [(row["row"], row["method"]) for row in scored] == [
         ("troubled-linear:trouble=none:given", "renewable-newton"),
         ("troubled-linear:trouble=none:given", "fixed-batches"),

@@ -11,7 +11,6 @@ import typer
 
 from halfwidth.cli.outcomes import print_outcomes
 from halfwidth.cli.output import FOLDERS, number, progress, write_json
-from halfwidth.errors import InputError
 
 _WIDTH_OF_KEY, _WIDTH_OF_CELL = 36, 15
 
@@ -25,7 +24,7 @@ def battery(
     seed: Annotated[int, typer.Option(help="Same seed, same numbers, whatever the jobs.")] = 0,
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = -1,
     adverse: Annotated[
-        bool, typer.Option("--adverse", help="Worlds in which methods fail, and what every coefficient ends in.")
+        bool, typer.Option("--adverse", help="Problems on which methods fail, and what every coefficient ends in.")
     ] = False,
     json: Annotated[
         Path | None, typer.Option(help=f"Write all rows as JSON; - for stdout. {FOLDERS}", metavar="FILE|-")
@@ -33,19 +32,14 @@ def battery(
 ) -> None:
     """Measure methods on the battery of problems; an interrupted run goes on where it stopped."""
     from halfwidth.methods import METHODS
-    from halfwidth.study.adverse import adverse_rows, run_adverse
+    from halfwidth.study.adverse import adverse_rows
     from halfwidth.study.battery import battery_rows, run_battery
     from halfwidth.study.store import Store
 
     names, wanted = _listed(methods) or list(METHODS), _listed(rows)
-    if jobs == 0 or jobs < -1:
-        raise InputError.of("jobs", "be -1 or at least 1", jobs)
-    common: dict[str, Any] = {"replicates": replicates, "seed": seed, "jobs": jobs, "store": Store()}
+    chosen = adverse_rows(wanted) if adverse else battery_rows(wanted)
     with progress(f"battery, {len(names)} methods") as tell:
-        if adverse:
-            scored = run_adverse(adverse_rows(wanted), names, progress=tell, **common)
-        else:
-            scored = run_battery(battery_rows(wanted), names, progress=tell, **common)
+        scored = run_battery(chosen, names, replicates=replicates, seed=seed, jobs=jobs, store=Store(), progress=tell)
     if json is not None:
         write_json(scored, json)
     if str(json) != "-":

@@ -31,7 +31,31 @@ ALIASES = {"gaussian": "linear", "binomial": "logistic"}
 
 
 def make_loss(family: str, **options: Any) -> Loss:
-    """The loss of a family by its name; `gaussian` and `binomial` are understood."""
+    """Return the loss of a family by its name.
+
+    Parameters
+    ----------
+    family : str
+        A key of `FAMILIES`, or ``"gaussian"`` or ``"binomial"``.
+    **options : Any
+        What the family needs: `quantile` for ``"quantile"``, nothing for the others.
+
+    Returns
+    -------
+    Loss
+        The loss.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such family.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> make_loss("logistic").mean(np.array([0.0])).tolist()
+    [0.5]
+    """
     name = ALIASES.get(family, family)
     if name not in FAMILIES:
         raise UnknownName.among("family", str(family), [*FAMILIES, *ALIASES])

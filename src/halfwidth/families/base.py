@@ -1,4 +1,4 @@
-"""What a family is: a convex loss of the linear predictor eta = offset + x'theta, with its slope and curvature.
+"""A family of regression: a convex loss of the linear predictor eta = offset + x'theta, with slope and curvature.
 
 The scale of a family with `uses_scale` is the median absolute residual over 0.6745, from the first rows and then
 averaged over the chunks that follow.
@@ -18,57 +18,198 @@ NORMAL_MAD = 0.6744897501960817
 
 
 class Loss(ABC):
-    """A convex loss of the linear predictor; `scale` is that of the residuals and `bandwidth` is h in units of it."""
+    """A convex loss of the linear predictor eta and the target y.
+
+    A subclass gives `value`, `slope` and `weight`, and overrides what differs from a linear model. Targets and
+    predictors are vectors, one entry for each row.
+
+    Attributes
+    ----------
+    scale : float
+        The scale of the residuals, for a family with `uses_scale`.
+    bandwidth : float
+        The smoothing bandwidth h in units of the scale, for a family with a smoothed loss.
+    """
 
     name: str
     uses_scale = False
+    """Whether the loss depends on the scale of the residuals."""
     quadratic = False
+    """Whether the loss is quadratic in eta, so that its expansion is exact."""
     smooth = False
     """Whether the remainder of an expansion is small enough to be estimated on a sample of rows."""
     rough = False
     """Whether `score` jumps, so that the estimate is the root of a smoothed one."""
     target = "be finite numbers"
+    """The rule that targets must satisfy, for error messages."""
 
     def __init__(self) -> None:
         self.scale = 1.0
         self.bandwidth = 1.0
 
     @abstractmethod
-    def value(self, eta: Vector, y: Vector) -> Vector: ...
+    def value(self, eta: Vector, y: Vector) -> Vector:
+        """Return the loss of each row.
+
+        Parameters
+        ----------
+        eta : ndarray
+            The linear predictors.
+        y : ndarray
+            The targets.
+
+        Returns
+        -------
+        ndarray
+            The loss(eta, y).
+        """
 
     @abstractmethod
-    def slope(self, eta: Vector, y: Vector) -> Vector: ...
+    def slope(self, eta: Vector, y: Vector) -> Vector:
+        """Return the derivative of the loss in eta.
+
+        Parameters
+        ----------
+        eta : ndarray
+            The linear predictors.
+        y : ndarray
+            The targets.
+
+        Returns
+        -------
+        ndarray
+            The derivative d loss / d eta.
+        """
 
     @abstractmethod
-    def weight(self, eta: Vector, y: Vector) -> Vector: ...
+    def weight(self, eta: Vector, y: Vector) -> Vector:
+        """Return the second derivative of the loss in eta.
+
+        Parameters
+        ----------
+        eta : ndarray
+            The linear predictors.
+        y : ndarray
+            The targets.
+
+        Returns
+        -------
+        ndarray
+            The curvature d2 loss / d eta2, the weight of a row in the Hessian.
+        """
 
     def score(self, eta: Vector, y: Vector) -> Vector:
-        """The slope whose mean is zero at the truth; the unsmoothed one where `slope` is smoothed."""
+        """Return the slope whose mean is zero at the truth.
+
+        Parameters
+        ----------
+        eta : ndarray
+            The linear predictors.
+        y : ndarray
+            The targets.
+
+        Returns
+        -------
+        ndarray
+            `slope`, or the unsmoothed one where `slope` is smoothed.
+        """
         return self.slope(eta, y)
 
     def root(self, eta: Vector, y: Vector) -> Vector:
-        """The slope whose sum the estimate sets to zero: as unbiased as `score`, and smooth."""
+        """Return the slope whose sum the estimate sets to zero: as unbiased as `score`, and smooth.
+
+        Parameters
+        ----------
+        eta : ndarray
+            The linear predictors.
+        y : ndarray
+            The targets.
+
+        Returns
+        -------
+        ndarray
+            `slope` where nothing is smoothed.
+        """
         return self.slope(eta, y)
 
     def mean(self, eta: Vector) -> Vector:
-        """What is predicted at this eta."""
+        """Return what is predicted at each eta.
+
+        Parameters
+        ----------
+        eta : ndarray
+            The linear predictors.
+
+        Returns
+        -------
+        ndarray
+            The mean of y, or its quantile.
+        """
         return eta
 
     def mean_slope(self, eta: Vector) -> Vector:
-        """The derivative of `mean`, for intervals of predictions."""
+        """Return the derivative of `mean`, for intervals of predictions.
+
+        Parameters
+        ----------
+        eta : ndarray
+            The linear predictors.
+
+        Returns
+        -------
+        ndarray
+            The derivative d mean / d eta.
+        """
         return np.ones_like(eta)
 
     def start(self, y_mean: float) -> float:
-        """An intercept to start from."""
+        """Return an intercept to start from.
+
+        Parameters
+        ----------
+        y_mean : float
+            The mean of the first targets.
+
+        Returns
+        -------
+        float
+            The eta at which `mean` is about `y_mean`.
+        """
         return y_mean
 
     def allows(self, y: Vector) -> NDArray[np.bool_]:
-        """Which targets the family can take."""
+        """Say which targets the family can take.
+
+        Parameters
+        ----------
+        y : ndarray
+            The targets.
+
+        Returns
+        -------
+        ndarray of bool
+            True where a target satisfies the rule `target`.
+        """
         return np.isfinite(y)
 
     def sharpen(self, n: float, dim: int) -> None:
-        """Tune what shrinks with the number of rows, where there is such a thing."""
+        """Set the bandwidth for n rows, where the loss is smoothed.
+
+        Parameters
+        ----------
+        n : float
+            The number of rows, or their total weight.
+        dim : int
+            The number of coefficients.
+        """
         return
 
     def options(self) -> dict[str, Any]:
+        """Return the arguments of the constructor.
+
+        Returns
+        -------
+        dict
+            What `make_loss` needs beside the name.
+        """
         return {}

@@ -7,14 +7,18 @@ import numpy as np
 from halfwidth.families.base import Loss, Vector
 
 HUBER_TUNING = 1.345
+"""In units of the residuals' scale: 95% efficiency under normal errors (P. J. Huber 1964)."""
 
 
 class Huber(Loss):
+    """Huber's loss: quadratic up to the threshold 1.345 scale, linear beyond it."""
+
     name = "huber"
     uses_scale = True
 
     @property
     def threshold(self) -> float:
+        """The residual beyond which the loss is linear."""
         return HUBER_TUNING * self.scale
 
     def value(self, eta: Vector, y: Vector) -> Vector:

@@ -8,6 +8,8 @@ from halfwidth.families.base import Loss, Vector
 
 
 class Linear(Loss):
+    """The squared loss e^2 / 2."""
+
     name = "linear"
     quadratic = True
 

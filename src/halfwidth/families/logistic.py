@@ -11,6 +11,8 @@ from halfwidth.families.base import Loss, Vector
 
 
 class Logistic(Loss):
+    """The logistic loss of targets 0 and 1."""
+
     name = "logistic"
     smooth = True
     target = "be 0 or 1"

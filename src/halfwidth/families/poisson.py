@@ -13,6 +13,8 @@ _LARGEST_EXPONENT = 500.0
 
 
 class Poisson(Loss):
+    """The Poisson loss of counts or rates, with the log link."""
+
     name = "poisson"
     smooth = True
     target = "be counts or rates of at least 0"

@@ -22,6 +22,14 @@ ROOT_BANDWIDTH = 0.5
 
 
 class Quantile(Loss):
+    """The smoothed check loss of quantile regression.
+
+    Parameters
+    ----------
+    quantile : float, default 0.5
+        The quantile tau, strictly between 0 and 1.
+    """
+
     name = "quantile"
     uses_scale = True
     rough = True

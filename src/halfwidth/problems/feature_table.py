@@ -133,7 +133,7 @@ def read_table(table: str | None) -> Vector:
     if table is None:
         return stand_in_table()
     try:
-        with np.load(table, allow_pickle=False) as arrays:
+        with Path(table).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             features = np.asarray(arrays["features"], dtype=np.float64)
     except (OSError, ValueError, KeyError) as error:
         raise InputError.of("table", "be an .npz file with an array `features`", f"{table}: {error}") from None

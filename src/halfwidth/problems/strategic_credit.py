@@ -79,7 +79,7 @@ def _problem(population: str | None, movers: int, reach: float, speed: float, ri
 def read_population(path: Path) -> tuple[Vector, Vector]:
     """Features and labels from a file that `halfwidth.streams.datasets.credit_agents` wrote."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return arrays["features"], arrays["labels"]
     except (OSError, ValueError, KeyError) as error:
         rule = "be an .npz file with features and labels, as halfwidth.streams.datasets.credit_agents writes it"

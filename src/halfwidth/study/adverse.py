@@ -1,4 +1,4 @@
-"""The adverse battery: worlds in which methods fail, and what each coefficient of each run ends in.
+"""The adverse battery: problems on which methods fail, and what each coefficient of each run ends in.
 
 | outcome            | what it is                                                                             |
 |--------------------|----------------------------------------------------------------------------------------|
@@ -14,20 +14,19 @@ figure is seen; there a doubt or a refusal is right, and status ok is not asked 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.study.battery import BatteryRow, choose_rows, shifted
-from halfwidth.study.real_features import feature_file
+from halfwidth.study.battery import BatteryRow, choose_rows
+from halfwidth.study.real_features import with_table_file
 from halfwidth.study.replicate import Notes
-from halfwidth.study.run import collect
+from halfwidth.study.run import Collected
 from halfwidth.study.scores import Row
 from halfwidth.study.spec import Spec
-from halfwidth.study.store import Store
 
 FAR = 5.0
 """Standard errors beyond which a miss is no chance."""
@@ -37,24 +36,22 @@ _ROWS_OF_REAL = {"beijing": 41_757, "flights": 65_470}
 
 @dataclass(frozen=True)
 class AdverseRow(BatteryRow):
-    """A world of the adverse battery."""
+    """A problem of the adverse battery; `hopeless` says why no honest interval is possible, where there is none."""
 
     hopeless: str = ""
 
     def spec(self, methods: Sequence[str], replicates: int, seed: int) -> Spec:
-        return Spec(
-            self.problem,
-            self.settings,
-            tuple(methods),
-            self.steps,
-            replicates,
-            eta=self.eta,
-            direction="all",
-            seed=seed,
-            checkpoints=(self.steps,),
-            burn_in=0.05,
-            given=self.given,
-        )
+        """The study of this row; the features of real data are fetched when they are first needed."""
+        row = BatteryRow(self.problem, with_table_file(self.settings), self.steps, self.eta, self.given)
+        return replace(row.spec(methods, replicates, seed), direction="all")
+
+    def score(self, spec: Spec, method: str, collected: Collected) -> Row:
+        """The shares of the outcomes."""
+        truth = spec.make_problem().theta_star
+        head = {"row": self.key, "method": method, "dim": truth.size, "step": self.steps, "replicates": spec.replicates}
+        reason = str(collected.refusals[method]) if method in collected.refusals else ""
+        notes = collected.notes.get(method, [])
+        return head | outcomes(notes, truth) | {"hopeless": self.hopeless, "refusal": reason}
 
 
 def _troubled(loss: str, *troubles: str, **others: Any) -> list[AdverseRow]:
@@ -130,33 +127,6 @@ ADVERSE: tuple[AdverseRow, ...] = (*_feedback_rows(), *_dependent_rows(), *_tabl
 def adverse_rows(prefixes: Iterable[str] = ()) -> tuple[AdverseRow, ...]:
     """The rows of these keys or beginnings of keys, in order; all of them when none is given."""
     return choose_rows(ADVERSE, prefixes)
-
-
-def run_adverse(
-    rows: Sequence[AdverseRow],
-    methods: Sequence[str],
-    *,
-    replicates: int = 400,
-    seed: int = 0,
-    jobs: int = -1,
-    store: Store | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> list[Row]:
-    """The outcomes of every method and row; the features of real data are fetched when a row first needs them."""
-    scored: list[Row] = []
-    for at, row in enumerate(rows):
-        spec = feature_file(row).spec(methods, replicates, seed)
-        tell = None if progress is None else shifted(progress, at * replicates, len(rows) * replicates)
-        collected = collect(spec, jobs=jobs, progress=tell, store=store)
-        truth = spec.make_problem().theta_star
-        for name in methods:
-            head = {"row": row.key, "method": name, "dim": truth.size, "step": row.steps, "replicates": replicates}
-            reason = str(collected.refusals[name]) if name in collected.refusals else ""
-            notes = collected.notes.get(name, [])
-            scored.append(head | outcomes(notes, truth) | {"hopeless": row.hopeless, "refusal": reason})
-        if progress is not None:
-            progress((at + 1) * replicates, len(rows) * replicates)
-    return scored
 
 
 def outcomes(notes: Sequence[Notes], truth: NDArray[np.float64]) -> Row:

@@ -78,6 +78,7 @@ class DaskBackend:
 
 
 def check_jobs(jobs: int) -> int:
+    """Return a number of worker processes: -1 for all cores, or at least 1."""
     if jobs == 0 or jobs < -1:
         raise InputError.of("jobs", "be -1 or at least 1", jobs)
     return jobs

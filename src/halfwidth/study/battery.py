@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from halfwidth.errors import UnknownName
+from halfwidth.study.backends import LocalBackend
 from halfwidth.study.run import Collected, collect
 from halfwidth.study.scores import Row, blank_row, mis_ratio_se, score_rows
 from halfwidth.study.spec import Spec
@@ -25,7 +26,7 @@ _ETA, _LOGISTIC_ETA = 0.5, 2.0
 
 @dataclass(frozen=True)
 class BatteryRow:
-    """One problem of the battery and the setting at which methods meet it."""
+    """One problem of the battery and the setting at which methods are run on it."""
 
     problem: str
     settings: dict[str, Any] = field(default_factory=dict)
@@ -36,10 +37,12 @@ class BatteryRow:
 
     @property
     def key(self) -> str:
+        """The row's name: the problem and its settings."""
         settings = (f"{name}={_short(value)}" for name, value in self.settings.items())
         return ":".join([self.problem, *settings, *(["given"] if self.given else [])])
 
     def spec(self, methods: Sequence[str], replicates: int, seed: int) -> Spec:
+        """The study of this row."""
         return Spec(
             self.problem,
             self.settings,
@@ -50,7 +53,22 @@ class BatteryRow:
             seed=seed,
             checkpoints=(self.steps,),
             burn_in=_BURN_IN,
+            given=self.given,
         )
+
+    def score(self, spec: Spec, method: str, collected: Collected) -> Row:
+        """The last row of the study, and around it what a battery adds; a refusal is a status, not a crash."""
+        problem = spec.make_problem()
+        if method in collected.refusals:
+            scores, spread, refused = blank_row(spec, problem, method), None, None
+            status = str(collected.refusals[method])
+        else:
+            notes = collected.notes[method]
+            scores = score_rows(spec, problem, method, notes, collected.times[method])[-1]
+            spread, status = mis_ratio_se(spec, problem, notes), "ok"
+            refused = int(sum(note.refused[-1] for note in notes))
+        added = {"mis_ratio_se": spread, "refused": refused, "burn_in": spec.burn_in, "status": status}
+        return {"row": self.key} | scores | added
 
 
 def _short(value: Any) -> str:
@@ -110,40 +128,19 @@ def run_battery(
     store: Store | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Row]:
-    """A study's last row for every method and row, with the row's key, its burn-in and a status."""
-    specs = [row.spec(methods, replicates, seed) for row in rows]
+    """Run every method on every row, and return the row's score of each; `progress(done, total)` counts replicates."""
     scored: list[Row] = []
-    for at, (row, spec) in enumerate(zip(rows, specs, strict=True)):
-        tell = None if progress is None else shifted(progress, at * replicates, len(rows) * replicates)
-        collected = collect(spec, jobs=jobs, progress=tell, store=store)
-        scored += [_battery_row(row, spec, name, collected) for name in methods]
+    backend = LocalBackend(jobs)
+    for at, row in enumerate(rows):
+        spec = row.spec(methods, replicates, seed)
+        tell = None if progress is None else _shifted(progress, at * replicates, len(rows) * replicates)
+        collected = collect(spec, store, backend, tell)
+        scored += [row.score(spec, name, collected) for name in methods]
         if progress is not None:
             progress((at + 1) * replicates, len(rows) * replicates)
     return scored
 
 
-def shifted(progress: Callable[[int, int], None], before: int, total: int) -> Callable[[int, int], None]:
+def _shifted(progress: Callable[[int, int], None], before: int, total: int) -> Callable[[int, int], None]:
     """Progress of one row as progress of all of them."""
     return lambda done, _: progress(before + done, total)
-
-
-def _battery_row(row: BatteryRow, spec: Spec, method: str, collected: Collected) -> Row:
-    """The fields of a study, and around them what a battery adds; a refusal is a status, not a crash."""
-    problem = spec.make_problem()
-    if method in collected.refusals:
-        scores, spread, refused = blank_row(spec, problem, method), None, None
-        status = str(collected.refusals[method])
-    else:
-        notes = collected.notes[method]
-        scores = score_rows(spec, problem, method, notes, collected.times[method])[-1]
-        spread, refused, status = mis_ratio_se(spec, problem, notes), int(sum(note.refused[-1] for note in notes)), "ok"
-    return (
-        {"row": row.key}
-        | scores
-        | {
-            "mis_ratio_se": spread,
-            "refused": refused,
-            "burn_in": spec.burn_in,
-            "status": status,
-        }
-    )

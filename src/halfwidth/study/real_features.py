@@ -7,26 +7,22 @@ whole table, after an intercept. Flights keep every fifth row, so that a replica
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
 from halfwidth.streams.block import need
 from halfwidth.streams.datasets.fetch import cache_folder
 from halfwidth.streams.datasets.frames import features, regression_file
-from halfwidth.study.battery import BatteryRow
 
 EVERY = {"beijing": 1, "flights": 5}
 
-AnyRow = TypeVar("AnyRow", bound=BatteryRow)
 
-
-def feature_file(row: AnyRow) -> AnyRow:
-    """The row with the name of its table replaced by the table's file; other rows as they are."""
-    name = row.settings.get("table")
+def with_table_file(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a problem with the name of a table of real data replaced by the table's file."""
+    name = settings.get("table")
     if name not in EVERY:
-        return row
+        return settings
     path = cache_folder() / f"{name}.npz"
     if not path.exists():
         table = need("pyarrow.parquet").read_table(regression_file(name), columns=features(name))
@@ -35,4 +31,4 @@ def feature_file(row: AnyRow) -> AnyRow:
         temporary = path.with_name(f".{path.name}.{os.getpid()}.npz")
         np.savez(temporary, features=np.column_stack([np.ones(len(X)), X]))
         os.replace(temporary, path)
-    return replace(row, settings={**row.settings, "table": str(path)})
+    return {**settings, "table": str(path)}

@@ -1,4 +1,4 @@
-"""Run a study over the cores of this machine; the numbers do not depend on how many there are.
+"""Run a study over the cores of this machine; the numbers do not depend on their number.
 
 With a store, replicates that are there are read, and new ones are kept span by span as they finish.
 """
@@ -39,12 +39,49 @@ def run_study(
     store: Store | None = None,
     backend: Backend | None = None,
 ) -> list[Row]:
-    """One row of scores for each method and checkpoint; `progress(done, total)` is told of finished replicates.
+    """Run a coverage study: independent replicates of a problem with exact truth, scored method by method.
 
-    A checkpoint at which no replicate of a method had an interval yet gives no row; a method that has none at the
-    end raises its own reason.
+    Parameters
+    ----------
+    spec : Spec
+        What is run; it determines all numbers.
+    jobs : int, default -1
+        The number of worker processes; -1 for all cores, 1 to stay in this process.
+    progress : callable, optional
+        ``progress(done, total)`` is called as replicates finish.
+    store : Store, optional
+        Where finished replicates are read from and kept.
+    backend : Backend, optional
+        Where replicates run instead of local processes, such as a Dask cluster.
+
+    Returns
+    -------
+    list of dict
+        One row of scores for each method and checkpoint. `coverage` is the share of intervals that contain the exact
+        v'theta*, `coverage_se` its standard error, `width` the mean width, `mis_ratio` the mean interval score over
+        that of the interval that knows Sigma, `bias_over_sd` the bias in standard deviations of the estimate,
+        `sigma_error` the spectral norm of the error of the covariance. A checkpoint at which no replicate of a method
+        had an interval yet gives no row.
+
+    Raises
+    ------
+    InputError
+        If a method refuses the problem, or has no interval at the end of any replicate: its own reason.
+
+    Notes
+    -----
+    The interval score of an interval [l, u] at level 1 - alpha is u - l + (2/alpha) times the distance of the truth to
+    the interval (T. Gneiting and A. E. Raftery, JASA 102, 2007): smaller is better, and both width and misses count.
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> spec = hw.Spec("iid-linear", {"dim": 2}, methods=("fixed-batches",), steps=2_000, replicates=4)
+    >>> rows = hw.run_study(spec, jobs=1)
+    >>> rows[-1]["method"], rows[-1]["step"], rows[-1]["replicates"]
+    ('fixed-batches', 2000, 4)
     """
-    collected = collect(spec, jobs=jobs, progress=progress, store=store, backend=backend)
+    collected = collect(spec, store, LocalBackend(jobs) if backend is None else backend, progress)
     for refusal in collected.refusals.values():
         raise refusal
     problem = spec.make_problem()
@@ -55,15 +92,8 @@ def run_study(
     ]
 
 
-def collect(
-    spec: Spec,
-    *,
-    jobs: int = -1,
-    progress: Progress | None = None,
-    store: Store | None = None,
-    backend: Backend | None = None,
-) -> Collected:
-    """All replicates of a study, from the store where they are there; without a backend, by `jobs` local processes."""
+def collect(spec: Spec, store: Store | None, backend: Backend, progress: Progress | None = None) -> Collected:
+    """All replicates of a study, from the store where they are there."""
     times, refusals = _times(spec, store)
     if not times:
         return Collected({}, {}, refusals)
@@ -73,8 +103,7 @@ def collect(
     done = spec.replicates - len({index for _, indices in tasks for index in indices})
     if progress is not None:
         progress(done, spec.replicates)
-    workers = LocalBackend(jobs) if backend is None else backend
-    spans = workers.map(run_replicates, [(able, methods, indices) for methods, indices in tasks])
+    spans = backend.map(run_replicates, [(able, methods, indices) for methods, indices in tasks])
     for (_, indices), span in zip(tasks, spans, strict=True):
         if store is not None:
             store.save(able, indices[0], span)
@@ -106,7 +135,7 @@ def _missing(spec: Spec, there: Replicates) -> Iterator[tuple[tuple[str, ...], r
 
 
 def _times(spec: Spec, store: Store | None) -> tuple[dict[str, float], dict[str, InputError]]:
-    """Microseconds a row of every method that takes the problem, and why the others refuse it."""
+    """Microseconds per row of every method that takes the problem, and why the others refuse it."""
     known = {} if store is None else store.load_times(spec)
     times: dict[str, float] = {}
     refusals: dict[str, InputError] = {}

@@ -1,4 +1,4 @@
-"""What a study is: problem x methods x replicates, and where along the run it looks."""
+"""The specification of a study: problem, methods, replicates, and the checkpoints at which intervals are scored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,47 @@ Direction = Literal["ones", "first", "all"]
 
 @dataclass(frozen=True)
 class Spec:
-    """Everything that determines the numbers of a study."""
+    """The specification of a study: everything that determines its numbers.
+
+    Parameters
+    ----------
+    problem : str
+        The name of a problem with an exact truth (`halfwidth.problem`).
+    settings : mapping, optional
+        The settings of the problem.
+    methods : tuple of str, default ("obm-normal", "obm")
+        The names of the methods that are scored (`halfwidth methods`).
+    steps : int, default 50_000
+        The number of rows of each replicate.
+    replicates : int, default 200
+        The number of independent replicates.
+    learner : str, default "capped"
+        The learner whose trajectory is watched.
+    eta : float, default 0.5
+        The step constant: the step at row k is eta k^-exponent.
+    exponent : float, default 0.505
+        The step exponent.
+    direction : {"ones", "first", "all"}, default "ones"
+        What the scored interval is about: the sum of the coefficients, the first one, or each of them.
+    level : float, default 0.95
+        The confidence level.
+    seed : int, default 0
+        The seed: replicate i depends on the seed and i only.
+    checkpoints : tuple of int, default ()
+        The rows at which intervals are scored, increasing, `steps` last; by default eight, evenly spaced in log n.
+    burn_in : float, default 0.0
+        The share of the rows that watchers do not see.
+    given : bool, default False
+        Whether rows are drawn beforehand, while theta_0 is deployed, and given to the learner as a file would be.
+    reference : tuple of tuple of float, default ()
+        A covariance matrix, beside the exact one, to measure the error of estimates against.
+
+    Examples
+    --------
+    >>> from halfwidth.study import Spec
+    >>> Spec("iid-linear", {"dim": 2}, methods=("lugsail",), steps=4_000).checkpoints
+    (500, 673, 906, 1219, 1641, 2208, 2972, 4000)
+    """
 
     problem: str
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -35,9 +75,7 @@ class Spec:
     checkpoints: tuple[int, ...] = ()
     burn_in: float = 0.0
     given: bool = False
-    """Whether rows are drawn beforehand, while theta_0 is deployed, and given to the learner as a file would be."""
     reference: tuple[tuple[float, ...], ...] = ()
-    """Another covariance, beside the exact one, to measure the error of estimates against."""
 
     def __post_init__(self) -> None:
         self.make_problem()
@@ -56,12 +94,33 @@ class Spec:
             raise InputError.of("checkpoints", "increase and end at steps", self.checkpoints)
 
     def make_problem(self) -> Problem:
+        """Build the problem.
+
+        Returns
+        -------
+        Problem
+            The problem with its settings.
+        """
         return problem(self.problem, **self.settings)
 
     def make_methods(self) -> tuple[Method, ...]:
+        """Look the methods up.
+
+        Returns
+        -------
+        tuple of Method
+            Their rows of the table of methods.
+        """
         return methods(self.methods)
 
     def make_setting(self) -> Setting:
+        """Build the setting that all methods share.
+
+        Returns
+        -------
+        Setting
+            Learner, steps and burn-in.
+        """
         return Setting(self.learner, self.eta, self.exponent, self.burn_in, self.steps - self.burn_in_rows)
 
     @property
@@ -70,7 +129,18 @@ class Spec:
         return int(self.burn_in * self.steps)
 
     def directions(self, dim: int) -> NDArray[np.float64]:
-        """The directions that are scored, as rows."""
+        """Return the directions that are scored.
+
+        Parameters
+        ----------
+        dim : int
+            The number of coefficients.
+
+        Returns
+        -------
+        ndarray of shape (m, dim)
+            One direction in each row.
+        """
         if self.direction == "all":
             return np.eye(dim)
         return np.ones((1, dim)) if self.direction == "ones" else np.eye(dim)[:1]

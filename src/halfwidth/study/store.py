@@ -47,7 +47,7 @@ Replicates = dict[str, dict[int, Notes]]
 
 @lru_cache(maxsize=1)
 def code_version() -> str:
-    """A hash of the package's source, without the rooms that a study never enters."""
+    """A hash of the package's source, without the packages that a study never uses."""
     root = Path(halfwidth.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
@@ -94,7 +94,7 @@ class Store:
         _write(place / f"{first:08d}-{first + len(span) - 1:08d}-{mark}.npz", lambda file: np.savez(file, **arrays))
 
     def load_times(self, spec: Spec) -> dict[str, float]:
-        """Microseconds a row, by method, as measured when the study was first run."""
+        """Microseconds per row, by method, as measured when the study was first run."""
         try:
             return dict(json.loads((self.place(spec) / "times.json").read_text(encoding="utf-8")))
         except (OSError, ValueError):
@@ -107,7 +107,8 @@ class Store:
     def load_arrays(self, key: str, name: str) -> dict[str, NDArray[Any]] | None:
         """The arrays kept under this key and name, or None."""
         try:
-            with np.load(self._arrays_place(key) / f"{name}.npz", allow_pickle=False) as arrays:
+            path = self._arrays_place(key) / f"{name}.npz"
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 return dict(arrays)
         except _UNREADABLE:
             return None
@@ -135,7 +136,7 @@ def _opened(place: Path, name: str, text: str) -> Path:
 def _read_span(path: Path, first: int, methods: Sequence[str]) -> Replicates:
     found: Replicates = {}
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             for name in methods:
                 if f"{name}/reason" in arrays:
                     columns = {field: arrays[f"{name}/{field}"] for field in _ARRAYS}
