@@ -2,6 +2,10 @@
 
 Everything runs on one thread, on the same rows, in one process; contenders take turns and each keeps its best time, so
 that a busy machine slows all of them alike. Ratios travel between machines; microseconds do not.
+
+`python -m benchmarks.overhead --against PATH` compares this checkout to another one: this file measures both, in
+processes that take turns, and prints the best time of each and their ratio. scikit-learn and dsyrk are the same code on
+both sides: how far their ratio is from 1 shows how noisy the machine is.
 """
 
 from __future__ import annotations
@@ -11,8 +15,13 @@ import os
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
+import argparse
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
@@ -21,12 +30,13 @@ from sklearn.linear_model import SGDRegressor
 import halfwidth as hw
 from halfwidth.watchers import Watcher
 
-ROUNDS = 7
+ROUNDS = int(os.environ.get("ROUNDS", "7"))
+LEARNERS = ((10, 400_000, 0.5), (50, 200_000, 0.6))  # dimension, rows, target of (SGD + full) / scikit-learn
 PAPER_MILLISECONDS = {2: 0.28, 30: 0.49, 50: 0.70}
 
 
 def best_times(contenders: dict[str, Callable[[], object]], rows: int) -> dict[str, float]:
-    """The best time of each contender over several rounds, in microseconds a row."""
+    """The best time of each contender over several rounds, in microseconds per row."""
     best = dict.fromkeys(contenders, np.inf)
     for _ in range(ROUNDS):
         for name, run in contenders.items():
@@ -93,26 +103,68 @@ def paper_setting(dim: int, rows: int) -> float:
     return best_times({"run": run}, rows)["run"]
 
 
-def main() -> None:
+def figures() -> dict[str, float]:
+    """Every time, in microseconds per row."""
+    found = {}
+    for dim, rows, _ in LEARNERS:
+        found |= {f"d = {dim}, {name}": us for name, us in learners(dim, rows).items()}
+    found |= {f"d = 200, {name}": us for name, us in against_dsyrk(200, 50_000).items()}
+    return found | {f"paper, d = {dim}": paper_setting(dim, 50_000) for dim in PAPER_MILLISECONDS}
+
+
+def report(us: dict[str, float]) -> None:
     """Print every ratio with its target."""
-    for dim, rows, target in ((10, 400_000, 0.5), (50, 200_000, 0.6)):
-        us = learners(dim, rows)
-        print(f"d = {dim}: " + ", ".join(f"{name} {value:.3f} us/row" for name, value in us.items()))
-        print(f"  (SGD + full covariance) / scikit-learn: {us['sgd + full'] / us['scikit-learn']:.2f} (<= {target})")
-        ratio = us["auto"] / us["scikit-learn"]
+    for dim, _, target in LEARNERS:
+        here = {name.partition(", ")[2]: value for name, value in us.items() if name.startswith(f"d = {dim},")}
+        print(f"d = {dim}: " + ", ".join(f"{name} {value:.3f} us/row" for name, value in here.items()))
+        ratio = here["sgd + full"] / here["scikit-learn"]
+        print(f"  (SGD + full covariance) / scikit-learn: {ratio:.2f} (<= {target})")
+        ratio = here["auto"] / here["scikit-learn"]
         print(f"  auto / scikit-learn:                    {ratio:.2f}" + (" (<= 1.0)" if dim == 50 else ""))
-        ratio = us["sgd + one direction"] / us["sgd"]
+        ratio = here["sgd + one direction"] / here["sgd"]
         print(f"  (SGD + one direction) / SGD alone:      {ratio:.2f}" + (" (<= 1.5)" if dim == 50 else ""))
         for name in ("equal batches", "flat-top"):
-            ratio = us[f"sgd + {name}"] / us["sgd"]
+            ratio = here[f"sgd + {name}"] / here["sgd"]
             print(f"  {f'(SGD + {name}) / SGD alone:':<40}{ratio:.2f}" + (" (<= 1.3)" if dim == 50 else ""))
-    us = against_dsyrk(200, 50_000)
-    print(f"d = 200: dsyrk {us['dsyrk']:.2f}, update_many {us['update_many']:.2f} us/row")
-    print(f"  fraction of the dsyrk rate: {us['dsyrk'] / us['update_many']:.2f} (>= 0.5)")
+    product, ours = us["d = 200, dsyrk"], us["d = 200, update_many"]
+    print(f"d = 200: dsyrk {product:.2f}, update_many {ours:.2f} us/row")
+    print(f"  fraction of the dsyrk rate: {product / ours:.2f} (>= 0.5)")
     for dim, milliseconds in PAPER_MILLISECONDS.items():
-        ours = paper_setting(dim, 50_000)
+        ours = us[f"paper, d = {dim}"]
         ratio = 1000 * milliseconds / ours
-        print(f"paper, d = {dim}: theirs {milliseconds} ms, ours {ours:.2f} us a row: {ratio:,.0f} times faster")
+        print(f"paper, d = {dim}: theirs {milliseconds} ms, ours {ours:.2f} us per row: {ratio:,.0f} times faster")
+
+
+def compare(here: Path, there: Path, turns: int) -> None:
+    """The best times of two checkouts, measured by processes that take turns."""
+    best: dict[Path, dict[str, float]] = {here: {}, there: {}}
+    for _ in range(turns):
+        for checkout, times in best.items():
+            environment = os.environ | {"PYTHONPATH": str(checkout / "src"), "ROUNDS": "2"}
+            command = [sys.executable, __file__, "--json"]
+            done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+            for name, us in json.loads(done.stdout).items():
+                times[name] = min(us, times.get(name, np.inf))
+    print(f"{'us per row, best of ' + str(turns) + ' turns':<32}{'here':>10}{'there':>10}{'here / there':>15}")
+    for name, us in best[here].items():
+        other = best[there][name]
+        print(f"{name:<32}{us:>10.3f}{other:>10.3f}{us / other:>15.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.overhead", description=__doc__.splitlines()[0])
+    parser.add_argument("--against", type=Path, metavar="PATH", help="another checkout, to compare this one to")
+    parser.add_argument("--turns", type=int, default=6, help="processes per checkout with --against (6)")
+    parser.add_argument("--json", action="store_true", help="print the times as JSON")
+    asked = parser.parse_args()
+    if asked.against is not None:
+        if not (asked.against / "src" / "halfwidth").is_dir():
+            parser.error(f"--against must be a checkout of halfwidth; got {asked.against}")
+        compare(Path(__file__).parents[1], asked.against.resolve(), asked.turns)
+    elif asked.json:
+        print(json.dumps(figures()))
+    else:
+        report(figures())
 
 
 if __name__ == "__main__":
