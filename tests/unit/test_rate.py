@@ -238,4 +238,5 @@ def test_pictures_and_words_are_made_from_rows_alone():
     text = in_words(rows + small)
     assert "| linear, d = 2, epsilon = 0.0, a = 0.505 | -0.124 | -0.1" in text
     assert " | 2^14 |\n" in text
-    assert text.count("**") == 10
+    assert text.count("**") == 12
+    assert "| linear, epsilon = 0.5 | 0.5" in text

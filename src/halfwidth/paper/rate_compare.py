@@ -120,7 +120,10 @@ def _earlier(rows: Sequence[Row], a: float) -> list[Comparison]:
         if row["model"] == "linear" and row["name"] == BM and row["a"] == a:
             for field, expected in known.items():
                 if row[field] is not None:
-                    error = row[f"{field}_se"] * math.sqrt(1.0 + row["replicates"] / EARLIER_RUNS)
+                    # A share that came out near 1 knows its own error badly; the expected one knows it well.
+                    share = math.sqrt(abs(expected) * abs(1.0 - expected) / row["replicates"])
+                    own = share if field == "coverage" else row[f"{field}_se"]
+                    error = own * math.sqrt(1.0 + row["replicates"] / EARLIER_RUNS)
                     where = f"{place(row, 'dim', 'epsilon')}, n = {power_of_two(row['step'])}"
                     claim = f"{_WORDS[field]} as in {EARLIER_RUNS:,} runs of another program"
                     found.append(against(claim, where, row[field], error, expected))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from halfwidth.inference.brownian_law import BrownianLaw, block_law
-from halfwidth.paper.comparisons import last, place
+from halfwidth.paper.comparisons import growth, last, place
 from halfwidth.paper.paper_scores import Row
 from halfwidth.paper.rate_compare import KEYS, SEVERAL, of_case, power_of_two, rate_from
 from halfwidth.paper.rate_scores import AUTO, BM, CALIBRATED, FACTOR, LEVEL, theory
@@ -16,7 +16,7 @@ _SMALL = 2**14
 
 def in_words(rows: Sequence[Row]) -> str:
     """The page's paragraphs."""
-    parts = [_rate(rows), _late(rows), _coverage(rows), _bias(rows), _auto(rows)]
+    parts = [_rate(rows), _late(rows), _coverage(rows), _bias(rows), _dimension(rows), _auto(rows)]
     return "\n\n".join(["## In words", *parts])
 
 
@@ -99,6 +99,25 @@ def _bias(rows: Sequence[Row]) -> str:
         run = of_case(rows, end, BM)
         cells = [f"{_at(run, n)['bias_over_sd']:+.2f}" for n in _some_steps(rows)]
         lines.append(f"| {place(end, *KEYS)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _dimension(rows: Sequence[Row]) -> str:
+    """The fitted power of d at several n, stream by stream."""
+    steps, bm = _some_steps(rows), [row for row in rows if row["name"] == BM and row["a"] == rows[0]["a"]]
+    lines = [
+        "**How the error grows with the dimension.** The theorem bounds it by a multiple of sqrt(d). The fitted power "
+        "of d, with standard errors:",
+        "",
+        "| stream | " + " | ".join(power_of_two(n) for n in steps) + " |",
+        "|---" * (1 + len(steps)) + "|",
+    ]
+    for model, epsilon in dict.fromkeys((row["model"], row["epsilon"]) for row in bm):
+        mine = [row for row in bm if row["model"] == model and row["epsilon"] == epsilon]
+        if len({row["dim"] for row in mine}) > 1:
+            powers = [growth([row for row in mine if row["step"] == n], "") for n in steps]
+            cells = [f"{power.ours:.2f} +- {power.error:.2f}" for power in powers]
+            lines.append(f"| {model}, epsilon = {epsilon} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
