@@ -9,7 +9,7 @@ from halfwidth.cli import battery, data, demo, fit, lists, reproduce, study
 
 app = typer.Typer(
     name="halfwidth",
-    help="Honest error bars for models learned by stochastic gradient steps over a stream.",
+    help="Confidence intervals for models learned by stochastic gradient steps over a stream.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -26,7 +26,11 @@ def _print_version(asked: bool) -> None:
 def _root(
     version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
 ) -> None:
-    """Honest error bars for models learned by stochastic gradient steps over a stream."""
+    """Confidence intervals for models learned by stochastic gradient steps over a stream.
+
+    One pass, memory that does not grow with the stream, and an interval at any moment: for independent rows, for rows
+    that depend on each other, and for data that respond to the deployed model.
+    """
 
 
 app.command("demo")(demo.demo)

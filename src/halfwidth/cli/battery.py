@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from halfwidth.cli.options import JobsOption, JsonOption, SeedOption
 from halfwidth.cli.outcomes import print_outcomes
-from halfwidth.cli.output import FOLDERS, number, progress, write_json
+from halfwidth.cli.output import number, progress, write_json
 
 _WIDTH_OF_KEY, _WIDTH_OF_CELL = 36, 15
 
@@ -21,14 +21,12 @@ def battery(
         str, typer.Option(help="Keys or beginnings of keys, comma-separated; all when none is given.")
     ] = "",
     replicates: Annotated[int, typer.Option(help="Independent repetitions of every row.")] = 200,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers, whatever the jobs.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = -1,
+    seed: SeedOption = 0,
+    jobs: JobsOption = -1,
     adverse: Annotated[
         bool, typer.Option("--adverse", help="Problems on which methods fail, and what every coefficient ends in.")
     ] = False,
-    json: Annotated[
-        Path | None, typer.Option(help=f"Write all rows as JSON; - for stdout. {FOLDERS}", metavar="FILE|-")
-    ] = None,
+    json: JsonOption = None,
 ) -> None:
     """Measure methods on the battery of problems; an interrupted run goes on where it stopped."""
     from halfwidth.methods import METHODS

@@ -1,4 +1,4 @@
-"""`halfwidth demo`: a stream that answers back, and an interval that closes in on the truth."""
+"""`halfwidth demo`: a stream with feedback, and an interval that closes in on the truth."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from halfwidth.cli.output import FOLDERS, print_table
@@ -22,7 +23,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Seed of the stream.")] = 0,
     out: Annotated[Path, typer.Option(help=f"Where the picture goes. {FOLDERS}")] = Path("demo.png"),
 ) -> None:
-    """Watch an interval close in on the truth while the data answer to the model."""
+    """Watch an interval close in on the truth while the data respond to the model."""
     from halfwidth.checks import check_count
     from halfwidth.learners import Auto
     from halfwidth.plots.style import check_plot
@@ -34,7 +35,7 @@ def demo(
     check_plot(out)
     world = problem("seed-linear", dim=3, epsilon=0.5)
     learner = Auto(world, seed=seed)
-    typer.echo("A linear model learns from a Markov stream whose features answer to the model itself.")
+    typer.echo("A linear model learns from a Markov stream whose features respond to the deployed model.")
     typer.echo("One pass, no row is kept, and at any moment an interval for every coefficient.\n")
     started = time.perf_counter()
     seen: list[Interval] = []
@@ -48,12 +49,12 @@ def demo(
     table = [
         [f"theta[{j}]", f"{e:.4f}", f"{s:.4f}", f"[{lo:.4f}, {hi:.4f}]", f"{t:.4f}", "yes" if lo <= t <= hi else "no"]
         for j, (e, s, lo, hi, t) in enumerate(
-            zip(result.params, result.bse, final.lower, final.upper, world.theta_star, strict=True)  # type: ignore[arg-type]
+            np.column_stack([result.params, result.bse, final.lower, final.upper, world.theta_star])
         )
     ]
     print_table(["", "estimate", "std err", "95% interval", "truth", "covered"], table, f"after {rows:,} rows")
     typer.echo(f"{rows:,} rows in {elapsed:.1f} s; status {result.status}")
-    plot_trace(seen, world.theta_star, f"A stream that answers back ({world.name}, epsilon = 0.5)", out)
+    plot_trace(seen, world.theta_star, f"A stream with feedback ({world.name}, epsilon = 0.5)", out)
     typer.echo(f"picture: {out}")
 
 
@@ -79,13 +80,14 @@ class _screen:  # noqa: N801  (used as a function)
             self._live.update("\n".join(_bars(interval, theta_star)))
             time.sleep(_FRAME_SECONDS)
         elif self._lines % 6 == 0:
-            parts = [f"{e:.3f} +- {h:.3f}" for e, h in zip(interval.estimate, interval.half_width, strict=True)]  # type: ignore[arg-type]
+            pairs = np.column_stack([interval.estimate, interval.half_width])
+            parts = [f"{estimate:.3f} +- {half:.3f}" for estimate, half in pairs]
             typer.echo(f"{interval.n:>10,} rows   " + "   ".join(parts))
         self._lines += 1
 
 
 def _bars(interval: Interval, theta_star: Any, low: float = -0.3, high: float = 1.3, width: int = 64) -> list[str]:
-    """One line a coordinate: the interval as a bar, the estimate as a dot, the truth as a bold mark."""
+    """One line per coordinate: the interval as a bar, the estimate as a dot, the truth as a bold mark."""
 
     def column(x: float) -> int:
         return max(0, min(width - 1, round((x - low) / (high - low) * (width - 1))))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from halfwidth.cli.output import FOLDERS, write_json
+from halfwidth.cli.options import JsonOption, LevelOption, PlotOption
+from halfwidth.cli.output import write_json
 from halfwidth.cli.reader_options import (
     SOURCE_HELP,
     DecimalOption,
@@ -40,7 +41,7 @@ def fit(
     ridge: Annotated[float, typer.Option(help="Penalty: mean loss + ridge |coef|^2 / 2. None by default.")] = 0.0,
     method: Annotated[str, typer.Option(help="auto, or a row of `halfwidth methods` that watches.")] = "auto",
     engine: Annotated[str, typer.Option(help="auto, newton or sgd.")] = "auto",
-    level: Annotated[float, typer.Option(help="Confidence level.")] = 0.95,
+    level: LevelOption = 0.95,
     time: Annotated[str | None, typer.Option(help="Check that this column is in order.", metavar="COLUMN")] = None,
     group: Annotated[
         str | None,
@@ -65,12 +66,8 @@ def fit(
     encoding: EncodingOption = None,
     quote: QuoteOption = None,
     query: QueryOption = None,
-    json: Annotated[
-        Path | None, typer.Option(help=f"Write the result as JSON; - for stdout. {FOLDERS}", metavar="FILE|-")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help=f"Draw the coefficients and how they settled. {FOLDERS}", metavar="FILE")
-    ] = None,
+    json: JsonOption = None,
+    plot: PlotOption = None,
 ) -> None:
     """Fit a regression in one pass, with standard errors that are right for rows in time order."""
     from halfwidth.checks import check_level

@@ -1,24 +1,18 @@
-"""`halfwidth problems` and `halfwidth methods`: what there is."""
+"""`halfwidth problems` and `halfwidth methods`: lists of the built-in problems and methods."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
-
-from halfwidth.cli.output import FOLDERS, print_table, write_json
-
-JsonOption = Annotated[
-    Path | None, typer.Option("--json", help=f"Write the list as JSON; - for stdout. {FOLDERS}", metavar="FILE|-")
-]
+from halfwidth.cli.options import JsonOption
+from halfwidth.cli.output import print_table, write_json
 
 
 def problems(json: JsonOption = None) -> None:
-    """List the problems with exact truth, and their parameters with defaults: what `study --param` sets."""
+    """List the built-in problems and their parameters, which `study --param` sets, with their defaults."""
     from halfwidth.problems import PROBLEMS, problem_settings
 
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"name": name, "summary": (make.__doc__ or "").strip(), "settings": problem_settings(name)}
         for name, make in PROBLEMS.items()
     ]
@@ -27,13 +21,13 @@ def problems(json: JsonOption = None) -> None:
         return
     table = []
     for row in rows:
-        shown = (key if value is None else f"{key}={value}" for key, value in row["settings"].items())  # type: ignore[attr-defined]
-        table.append([str(row["name"]), str(row["summary"]), ", ".join(shown)])
+        shown = (key if value is None else f"{key}={value}" for key, value in row["settings"].items())
+        table.append([row["name"], row["summary"], ", ".join(shown)])
     print_table(["problem", "what it is", "parameters"], table, left=3)
 
 
 def methods(json: JsonOption = None) -> None:
-    """List the methods: what they assume, cost and rest on."""
+    """List the methods: the data they are valid for, their limit law, cost and source."""
     from halfwidth.methods import METHODS
 
     names = ("name", "summary", "law_text", "data", "cost", "memory", "pools", "citation", "critical")

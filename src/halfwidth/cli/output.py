@@ -42,6 +42,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
 
 
 def number(value: float | None, digits: int = 3) -> str:
+    """A number with so many digits, or a dash for None."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 

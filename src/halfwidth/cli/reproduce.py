@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from halfwidth.cli.options import JobsOption, SeedOption
+
 
 def reproduce(
     target: Annotated[
@@ -19,8 +21,8 @@ def reproduce(
     ],
     scale: Annotated[str, typer.Option(help="paper, or smoke: the ends of every list, in seconds.")] = "smoke",
     out: Annotated[Path, typer.Option(help="Where tables, pictures and pages go.", metavar="DIR")] = Path("reproduced"),
-    jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = -1,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers, whatever the jobs.")] = 0,
+    jobs: JobsOption = -1,
+    seed: SeedOption = 0,
     backend: Annotated[str, typer.Option(help="local, or dask.")] = "local",
     scheduler: Annotated[
         str | None, typer.Option(help="A running Dask scheduler; without it one is started here.", metavar="ADDRESS")

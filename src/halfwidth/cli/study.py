@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from halfwidth.cli.output import FOLDERS, number, print_table, progress, write_json
+from halfwidth.cli.options import JobsOption, JsonOption, LevelOption, PlotOption, SeedOption
+from halfwidth.cli.output import number, print_table, progress, write_json
 from halfwidth.cli.params import read_params
 from halfwidth.errors import InputError
+
+if TYPE_CHECKING:
+    from halfwidth.study.spec import Direction
 
 
 def study(
@@ -20,22 +23,18 @@ def study(
     methods: Annotated[str, typer.Option(help="Comma-separated; see `halfwidth methods`.")] = "obm-normal,obm",
     eta: Annotated[float, typer.Option(help="Step constant: the step is eta k^-a.")] = 0.5,
     exponent: Annotated[float, typer.Option(help="Step exponent a, between 1/2 and 1.")] = 0.505,
-    epsilon: Annotated[float | None, typer.Option(help="How strongly the data answer to the model.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="How strongly the data respond to the model.")] = None,
     param: Annotated[
         list[str] | None,
         typer.Option(help="Another parameter of the problem, see `halfwidth problems`; repeat.", metavar="NAME=VALUE"),
     ] = None,
     learner: Annotated[str, typer.Option(help="plain, truncated, capped, implicit, zeroth-order or local.")] = "capped",
     direction: Annotated[str, typer.Option(help="ones, first or all: what the interval is about.")] = "ones",
-    level: Annotated[float, typer.Option(help="Confidence level.")] = 0.95,
-    jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = -1,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers, whatever the jobs.")] = 0,
-    json: Annotated[
-        Path | None, typer.Option(help=f"Write all rows as JSON; - for stdout. {FOLDERS}", metavar="FILE|-")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help=f"Draw coverage, score and error along the run. {FOLDERS}", metavar="FILE")
-    ] = None,
+    level: LevelOption = 0.95,
+    jobs: JobsOption = -1,
+    seed: SeedOption = 0,
+    json: JsonOption = None,
+    plot: PlotOption = None,
 ) -> None:
     """Measure coverage, width and interval score on a problem with exact truth."""
     from halfwidth.plots.style import check_plot
@@ -58,7 +57,7 @@ def study(
         learner,
         eta,
         exponent,
-        direction,  # type: ignore[arg-type]  # Spec checks it
+        cast("Direction", direction),  # Spec checks it
         level,
         seed,
     )
@@ -104,4 +103,4 @@ def _print(rows: list[dict[str, Any]]) -> None:
         for row in last
     ]
     print_table(columns, table, title)
-    typer.echo("* coverage of the mean of the averages over the replicates, as in the seed paper: it forgives bias")
+    typer.echo("* coverage of the mean of the averages over the replicates, as in the seed paper: blind to bias")

@@ -37,7 +37,23 @@ TARGETS: dict[str, Target] = {target.name: target for target in _TARGETS}
 
 
 def chosen_targets(name: str) -> tuple[Target, ...]:
-    """The target of that name, or all of them."""
+    """Return the target of that name, or all of them.
+
+    Parameters
+    ----------
+    name : str
+        A key of `TARGETS`, or ``"all"``.
+
+    Returns
+    -------
+    tuple of Target
+        The targets, in the order of the paper.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such target.
+    """
     if name == "all":
         return tuple(TARGETS.values())
     if name not in TARGETS:
@@ -46,7 +62,19 @@ def chosen_targets(name: str) -> tuple[Target, ...]:
 
 
 def reproduce(targets: Sequence[Target], order: Order, runner: Runner, out: Path) -> None:
-    """Run the targets and write, for each: rows and comparisons as Parquet, pictures, and a page in Markdown."""
+    """Run targets and write, for each, rows and comparisons as Parquet, pictures, and a page in Markdown.
+
+    Parameters
+    ----------
+    targets : sequence of Target
+        What is run.
+    order : Order
+        The scale, the seed, and the population of the credit example.
+    runner : Runner
+        Where studies run and are kept, and what is told about progress.
+    out : Path
+        The folder that the files go to; it is made if it is missing.
+    """
     out.mkdir(parents=True, exist_ok=True)
     seconds = {}
     for target in targets:

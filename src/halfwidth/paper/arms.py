@@ -50,6 +50,7 @@ SCALES = {
 
 
 def scale(name: str) -> Scale:
+    """The scale of that name."""
     if name not in SCALES:
         raise UnknownName.among("scale", name, SCALES)
     return SCALES[name]
@@ -64,6 +65,7 @@ class Arm:
 
 
 def boot(copies: int) -> str:
+    """The name of the multiplier bootstrap with so many copies."""
     return f"bootstrap:copies={copies}"
 
 
@@ -97,6 +99,7 @@ def synthetic_arm(
 def paper_spec(
     size: Scale, seed: int, problem: str, settings: dict[str, Any], rows: int, methods: Sequence[str], learner: str
 ) -> Spec:
+    """The study of an arm with the paper's steps."""
     return Spec(
         problem,
         settings,

@@ -60,6 +60,7 @@ def last(rows: Sequence[Row], **labels: Any) -> list[Row]:
 
 
 def same_run(one: Row, other: Row) -> bool:
+    """Whether two rows are checkpoints of the same runs."""
     keys = ("variant", "model", "dim", "epsilon", "a", "movers", "name")
     return all(one.get(key) == other.get(key) for key in keys)
 
@@ -77,6 +78,7 @@ def log_ratio(top: Row, bottom: Row, field: str) -> tuple[float, float]:
 
 
 def difference(top: Row, bottom: Row, field: str) -> tuple[float, float]:
+    """top - bottom of a field, and its standard error."""
     return top[field] - bottom[field], math.hypot(top[f"{field}_se"], bottom[f"{field}_se"])
 
 

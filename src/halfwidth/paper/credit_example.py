@@ -17,6 +17,7 @@ COPIES = 60
 
 
 def arms(order: Order) -> list[Arm]:
+    """The studies of the figure."""
     size = order.size
     found = []
     for movers in size.some(MOVERS):
@@ -29,6 +30,7 @@ def arms(order: Order) -> list[Arm]:
 
 
 def sheets(rows: Sequence[Row]) -> list[Sheet]:
+    """The pictures."""
     data = rows[0]["variant"]
     papers = [row for row in rows if row["name"] != "auto"]
     return [
@@ -40,6 +42,7 @@ def sheets(rows: Sequence[Row]) -> list[Sheet]:
 
 
 def compare(rows: Sequence[Row]) -> list[Comparison]:
+    """What the paper says, against these rows."""
     found = slopes([row for row in rows if row["name"] in ("BM", "Boot")], "name", "movers")
     found += duels(rows, "movers") + covers(rows, "movers")
     for name in ("BM", "Boot"):

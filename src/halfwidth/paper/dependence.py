@@ -25,6 +25,7 @@ DIMS = (2, 5)
 
 
 def dependence_arms(size: Scale, seed: int, model: Model) -> list[Arm]:
+    """The studies: dimensions by strength of the feedback."""
     return [
         synthetic_arm(size, seed, model, dim, *with_auto(BM), epsilon=epsilon)
         for dim in DIMS
@@ -33,6 +34,7 @@ def dependence_arms(size: Scale, seed: int, model: Model) -> list[Arm]:
 
 
 def dependence_sheets(rows: Sequence[Row], name: str, model: Model) -> list[Sheet]:
+    """The pictures: the paper's, and against the exact truth."""
     bm = [row for row in rows if row["name"] == "BM"]
     title = f"Strength of the feedback (epsilon), {model} regression"
     return [

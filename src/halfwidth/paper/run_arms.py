@@ -39,6 +39,7 @@ def run_arms(arms: Sequence[Arm], size: Scale, runner: Runner) -> list[Row]:
 
 
 def run_arm(arm: Arm, size: Scale, runner: Runner) -> list[Row]:
+    """The rows of one arm: scored against the exact truth and against the paper's estimate of it."""
     estimated = estimate_truth(arm.spec, size, runner)
     spec = replace(arm.spec, reference=tuple(map(tuple, estimated.sigma.tolist())))
     problem = spec.make_problem()

@@ -17,6 +17,7 @@ PAPERS_GAP = 0.57  # log error at d = 5 minus that at d = 2, linear regression
 
 
 def arms(order: Order) -> list[Arm]:
+    """The studies of the figure."""
     size, seed = order.size, order.seed
     dims = size.some(DIMS)
     printed = [
@@ -28,6 +29,7 @@ def arms(order: Order) -> list[Arm]:
 
 
 def sheets(rows: Sequence[Row]) -> list[Sheet]:
+    """The pictures."""
     drawn = []
     for variant, name in ((AS_PRINTED, "synthetic-as-printed"), (STABILISED, "synthetic")):
         mine = [row for row in rows if row["variant"] == variant]
@@ -40,6 +42,7 @@ def sheets(rows: Sequence[Row]) -> list[Sheet]:
 
 
 def compare(rows: Sequence[Row]) -> list[Comparison]:
+    """What the paper says, against these rows."""
     bm = [row for row in rows if row["name"] == "BM"]
     keys = ("variant", "model", "dim")
     found = slopes(bm, *keys) + covers(rows, *keys)

@@ -35,6 +35,7 @@ _FASTER, _DEARER = 1_000.0, 8.0
 
 
 def run(order: Order, runner: Runner) -> list[Row]:
+    """Time every method at every dimension."""
     rows: list[Row] = []
     for epsilon in (0.5, 0.0):
         for model in MODELS:
@@ -54,6 +55,7 @@ def _error(timings: Sequence[float]) -> float:
 
 
 def sheets(rows: Sequence[Row]) -> list[Sheet]:
+    """The pictures."""
     panels = []
     for epsilon, kind in ((0.5, "state-dependent"), (0.0, "state-independent")):
         for model in MODELS:
@@ -71,6 +73,7 @@ def sheets(rows: Sequence[Row]) -> list[Sheet]:
 
 
 def compare(rows: Sequence[Row]) -> list[Comparison]:
+    """What the paper says, against these rows."""
     found = []
     for row in rows:
         where = f"{row['name']}, {place(row, 'model', 'dim', 'epsilon')}"

@@ -18,6 +18,7 @@ COPIES = {2: 50, 30: 100, 50: 200}
 
 
 def versus_arms(size: Scale, seed: int, epsilon: float) -> list[Arm]:
+    """The studies: BM, Boot and auto at every dimension."""
     return [
         synthetic_arm(size, seed, model, dim, *with_auto(BM, boot(COPIES[dim])), epsilon=epsilon)
         for model in MODELS
@@ -26,6 +27,7 @@ def versus_arms(size: Scale, seed: int, epsilon: float) -> list[Arm]:
 
 
 def versus_sheets(rows: Sequence[Row], name: str, title: str) -> list[Sheet]:
+    """The pictures: the paper's, and against the exact truth."""
     papers = [row for row in rows if row["name"] != "auto"]
     return [
         sheet(papers, name, title, PAPER_AND_MIS, "dim", "model"),
@@ -34,6 +36,7 @@ def versus_sheets(rows: Sequence[Row], name: str, title: str) -> list[Sheet]:
 
 
 def versus_compare(rows: Sequence[Row]) -> list[Comparison]:
+    """What the paper says, against these rows."""
     keys = ("model", "dim")
     return slopes([row for row in rows if row["name"] == "BM"], *keys) + duels(rows, *keys) + covers(rows, *keys)
 

@@ -19,7 +19,7 @@ _WIDEST_DODGE = 0.16
 
 
 def plot_study(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """Four panels against the number of rows seen, one line a method, and the methods below."""
+    """Four panels against the number of rows seen, one line per method, and the methods below."""
     figure, axes = new_figure(2, 2)
     methods = list(dict.fromkeys(row["method"] for row in rows))
     dodge = min(_DODGE, _WIDEST_DODGE / len(methods))

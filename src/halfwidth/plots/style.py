@@ -76,6 +76,7 @@ def _short(value: float) -> str:
 
 
 def tidy(axes: Any, title: str, x: str, y: str) -> None:
+    """Set title and labels, a light grid, and no frame at the top and right."""
     axes.set_title(title, fontsize=11)
     axes.set_xlabel(x)
     axes.set_ylabel(y)

@@ -13,7 +13,7 @@ from halfwidth.plots.style import COLOURS, log_ticks, new_figure, save, tidy
 
 
 def plot_trace(trace: Sequence[Interval], theta_star: ArrayLike, title: str, path: Path) -> None:
-    """One panel a coordinate: the whole way, and below it the distance to the truth, magnified."""
+    """One panel per coordinate: the whole run, and below it the distance to the truth, magnified."""
     truth = np.asarray(theta_star, dtype=np.float64)
     n = [interval.n for interval in trace]
     estimate, lower, upper = (
