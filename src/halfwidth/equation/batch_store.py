@@ -14,6 +14,8 @@ number of batches falls with the dimension, so that their matrices stay within `
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any, NamedTuple, Self
 
@@ -154,11 +156,12 @@ class BatchStore:
                 array[pairs] = array[2 * pairs]
             array[pairs + odd :] = 0.0
         self.length *= 2
-        self.open = 0
-        self._closed[:] = 0.0
-        while self.open < self.capacity and self.sums.n[self.open] >= self.length:
-            self._closed += self.sums.H[self.open]
-            self.open += 1
+        self.open //= 2
+        self.reset_closed()
+
+    def reset_closed(self) -> None:
+        """Add up H over the closed batches again, after they were changed."""
+        self._closed[:] = self.sums.H[: self.open].sum(axis=0)
 
     def curvature(self) -> Vector:
         """The sum of H over all rows."""
@@ -173,15 +176,20 @@ class BatchStore:
         self.sums.b[:] += self.sums.moved[:, None] * shift
         self.sums.moved[:] = 0.0
 
-    def closed(self) -> Sums:
-        """Copies of the batches' sums, in order; an open batch less than half full joins its neighbour."""
+    def closed(self, *, copy: bool = True) -> Sums:
+        """The batches' sums, in order; an open batch less than half full joins its neighbour.
+
+        Without a copy they are the arrays themselves, for reading at once, and an open batch stays by itself.
+        """
         K = self.open
+        if not copy:
+            return Sums(*(array[: self.batches] for array in self.sums))
         join = 0.0 < self.sums.n[K] < 0.5 * self.length and K > 0
         end = K if join or self.sums.n[K] == 0.0 else K + 1
         found = [array[:end].copy() for array in self.sums]
         if join:
-            for copy, array in zip(found, self.sums, strict=True):
-                copy[-1] += array[K]
+            for last, array in zip(found, self.sums, strict=True):
+                last[-1] += array[K]
         found[0] = self._whole(found[0])
         return Sums(*found)
 
@@ -195,6 +203,19 @@ class BatchStore:
 
     def copy(self) -> Self:
         return deepcopy(self)
+
+    @contextmanager
+    def borrowed(self) -> Iterator[None]:
+        """Until the end of the block rows go to the open batch, however many; then it is as it was before."""
+        at, length, closed = self.open, self.length, self._closed.copy()
+        before = [array[at].copy() for array in self.sums]
+        self.length = 2**62
+        try:
+            yield
+        finally:
+            self.open, self.length, self._closed = at, length, closed
+            for array, was in zip(self.sums, before, strict=True):
+                array[at] = was
 
     def _whole(self, H: Vector) -> Vector:
         return mirrored(np.swapaxes(H, -1, -2)) if self.lower else H

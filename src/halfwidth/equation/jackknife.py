@@ -61,6 +61,12 @@ class Deletions:
         w = self.C.T @ directions.T
         return np.asarray(np.einsum("bk,bkm->bm", self.s, self.N @ w))
 
+    def information(self, directions: Vector) -> Vector:
+        """What each batch knows about the directions (K, m), without it: p_b'g_b."""
+        w = self.C.T @ directions.T
+        p = self.N @ w
+        return np.asarray(np.einsum("bkm,bkm->bm", p, p - w))
+
     def shares(self, directions: Vector) -> Vector:
         """The largest share of one batch in the information about each direction."""
         w = self.C.T @ directions.T

@@ -23,6 +23,7 @@ class Facts(TypedDict, total=False):
     capped_share: float | None
     notes: tuple[str, ...]
     coefficient_flags: tuple[tuple[str, ...], ...]
+    coefficient_advice: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Diagnostics:
         What a method chose by itself, and why.
     coefficient_flags : tuple of tuple of str, default ()
         For each coefficient the names of its own warnings; empty where there are none for any.
+    coefficient_advice : tuple of str, default ()
+        A line of advice for every warning that some coefficient has.
     """
 
     effective_blocks: float
@@ -57,6 +60,7 @@ class Diagnostics:
     flags: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     coefficient_flags: tuple[tuple[str, ...], ...] = ()
+    coefficient_advice: tuple[str, ...] = ()
 
     @property
     def status(self) -> str:

@@ -35,10 +35,11 @@ class Interval:
         The number of rows that the interval rests on.
     method : str
         The name of the method.
-    critical : float
-        The critical value of the method's limit law at this level; 1.96 only if the covariance is taken as known.
-    degrees_of_freedom : float
-        The effective degrees of freedom of the standard error.
+    critical : float or ndarray
+        The critical value of the method's limit law at this level; 1.96 only if the covariance is taken as known. An
+        array where directions have their own.
+    degrees_of_freedom : float or ndarray
+        The effective degrees of freedom of the standard error; an array where directions have their own.
     status : str, default "ok"
         ``"ok"``, or the name of the first warning.
     warnings : tuple of str, default ()
@@ -62,8 +63,8 @@ class Interval:
     level: float
     n: int
     method: str
-    critical: float
-    degrees_of_freedom: float
+    critical: Number
+    degrees_of_freedom: Number
     status: str = "ok"
     warnings: tuple[str, ...] = ()
 
@@ -101,7 +102,7 @@ class Interval:
         dict
             The fields; infinite degrees of freedom become None.
         """
-        finite = np.isfinite(self.degrees_of_freedom)
+        df = np.asarray(self.degrees_of_freedom)
         return {
             "estimate": np.asarray(self.estimate).tolist(),
             "lower": np.asarray(self.lower).tolist(),
@@ -110,8 +111,8 @@ class Interval:
             "level": self.level,
             "n": self.n,
             "method": self.method,
-            "critical": self.critical,
-            "degrees_of_freedom": self.degrees_of_freedom if finite else None,
+            "critical": np.asarray(self.critical).tolist(),
+            "degrees_of_freedom": df.tolist() if np.isfinite(df).all() else None,
             "status": self.status,
             "warnings": list(self.warnings),
         }

@@ -81,18 +81,25 @@ def kernel_weights(m: int, bandwidth: float) -> Matrix:
     return kernel
 
 
+def kernel_degrees_of_freedom(m: int, bandwidth: float) -> float:
+    """nu for m equal batches that are independent, under the kernel of this bandwidth."""
+    kernel = kernel_weights(m, bandwidth)
+    row_sums = toeplitz_product(kernel, np.ones((m, 1)))[:, 0]
+    mean = float(row_sums.sum()) / m**2
+    squares = float(kernel[0] ** 2 * m + 2.0 * np.sum((m - np.arange(1, m)) * kernel[1:] ** 2))
+    second = squares - 2.0 / m * float(row_sums @ row_sums) + (m * mean) ** 2
+    return (m - m * mean) ** 2 / second
+
+
 def long_run_covariance(z: Matrix, *, independent: bool = False) -> LongRun:
     """V, S and nu for batch sums z, one in each row, whose total is (nearly) zero."""
     m = len(z)
     bandwidth = 0.0 if independent else min(andrews_bandwidth(z), m / 4.0)
     kernel = kernel_weights(m, bandwidth)
     smoothed = toeplitz_product(kernel, z)
-    row_sums = toeplitz_product(kernel, np.ones((m, 1)))[:, 0]
-    mean = float(row_sums.sum()) / m**2
+    mean = float(toeplitz_product(kernel, np.ones((m, 1))).sum()) / m**2
     covariance = z.T @ smoothed / (1.0 - mean)
-    squares = float(kernel[0] ** 2 * m + 2.0 * np.sum((m - np.arange(1, m)) * kernel[1:] ** 2))
-    second = squares - 2.0 / m * float(row_sums @ row_sums) + (m * mean) ** 2
-    nu = (m - m * mean) ** 2 / second
+    nu = kernel_degrees_of_freedom(m, bandwidth)
     if independent:
         nu = _uneven(z, nu)
     return LongRun(0.5 * (covariance + covariance.T), bandwidth, nu)

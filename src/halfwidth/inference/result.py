@@ -86,7 +86,56 @@ class Result:
     @property
     def pvalues(self) -> NDArray[np.float64]:
         """Two-sided p-values of the hypotheses that a coefficient is zero, under the result's own limit law."""
-        return self.law.two_sided_tail(self.tvalues)
+        return self.tails(self.tvalues, np.eye(self.params.size))
+
+    def degrees_of_freedom(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the degrees of freedom of directions.
+
+        Parameters
+        ----------
+        directions : ndarray of shape (m, d)
+            The directions.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            Those of the law, unless directions have their own.
+        """
+        return np.full(len(directions), self.law.degrees_of_freedom)
+
+    def critical_values(self, directions: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+        """Return how many standard errors the intervals reach to either side.
+
+        Parameters
+        ----------
+        directions : ndarray of shape (m, d)
+            The directions.
+        level : float
+            The confidence level.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            The critical value of each direction.
+        """
+        return np.full(len(directions), self.law.quantile(level))
+
+    def tails(self, t: ArrayLike, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return two-sided p-values.
+
+        Parameters
+        ----------
+        t : array_like of shape (m,)
+            Statistics: estimates over standard errors.
+        directions : ndarray of shape (m, d)
+            The directions they belong to.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            The p-values.
+        """
+        return self.law.two_sided_tail(t)
 
     @property
     def status(self) -> str:
@@ -152,15 +201,17 @@ class Result:
             estimate: NDArray[np.float64] = self.params
             std_error = self.bse
         else:
-            v = check_directions(direction, self.params.size)
+            v = self._check_directions(direction)
             estimate = v @ self.params
             std_error = np.sqrt(self._variances(np.atleast_2d(v)) / self.n).reshape(estimate.shape)
-        critical = self.law.quantile(level)
+        rows = np.eye(self.params.size) if direction is None else np.atleast_2d(v)
+        critical = self.critical_values(rows, level).reshape(estimate.shape)
+        df = self.degrees_of_freedom(rows).reshape(estimate.shape)
         lower, upper = estimate - critical * std_error, estimate + critical * std_error
         as_is: Any = float if np.ndim(estimate) == 0 else np.asarray
         return Interval(
-            as_is(estimate), as_is(lower), as_is(upper), as_is(std_error), float(level), self.n, self.method, critical,
-            self.law.degrees_of_freedom, self.diagnostics.status, self.diagnostics.warnings,
+            as_is(estimate), as_is(lower), as_is(upper), as_is(std_error), float(level), self.n, self.method,
+            _common(critical), _common(df), self.diagnostics.status, self.diagnostics.warnings,
         )  # fmt: skip
 
     def wald_test(self, R: ArrayLike, r: ArrayLike = 0.0) -> WaldTest:
@@ -179,7 +230,7 @@ class Result:
             The statistic and its p-value under the joint limit law; too few degrees of freedom for so many directions
             raise `NotEnoughData`.
         """
-        matrix = np.atleast_2d(check_directions(R, self.params.size))
+        matrix = np.atleast_2d(self._check_directions(R))
         right = np.asarray(r, dtype=np.float64)
         if right.shape not in ((), (matrix.shape[0],)) or not np.isfinite(right).all():
             raise InputError.of("r", f"be a finite number or {matrix.shape[0]} of them", r)
@@ -201,7 +252,7 @@ class Result:
         Ellipsoid
             The confidence set.
         """
-        matrix = np.eye(self.params.size) if R is None else np.atleast_2d(check_directions(R, self.params.size))
+        matrix = np.eye(self.params.size) if R is None else np.atleast_2d(self._check_directions(R))
         covariance = matrix @ self._full_covariance("ellipsoid") @ matrix.T
         return ellipsoid(matrix @ self.params, covariance, self.n, self.law, check_level(level))
 
@@ -237,6 +288,9 @@ class Result:
         """
         return replace(self, diagnostics=self.diagnostics.with_facts(*flags, **facts))
 
+    def _check_directions(self, direction: ArrayLike) -> NDArray[np.float64]:
+        return check_directions(direction, self.params.size)
+
     def _variances(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         """v' Sigma v for each row of `directions`; subclasses widen it where their own diagnostics ask for it."""
         return direction_variances(self.covariance, directions)
@@ -245,3 +299,9 @@ class Result:
         if self.covariance.ndim == 1:
             raise InputError(f"{asked} needs covariances; view='diagonal' keeps variances only. Use view='full'")
         return self.covariance
+
+
+def _common(values: NDArray[np.float64]) -> float | NDArray[np.float64]:
+    """One number where all are the same."""
+    first = float(values.flat[0])
+    return first if values.size == 0 or bool(np.all(values == first)) else values

@@ -16,6 +16,27 @@ from halfwidth.errors import NotEnoughData
 from halfwidth.inference.laws import LimitLaw
 
 
+def student_quantile(level: float, df: ArrayLike) -> NDArray[np.float64]:
+    """The two-sided quantile for any degrees of freedom, infinite ones included; NaN for those not above 0."""
+    from scipy.special import ndtri, stdtrit
+
+    nu = np.asarray(df, dtype=np.float64)
+    p = 0.5 * (1.0 + check_level(level))
+    with np.errstate(invalid="ignore"):
+        found = np.where(np.isinf(nu), ndtri(p), stdtrit(np.where(np.isinf(nu), 1.0, nu), p))
+    return np.asarray(np.where(nu > 0.0, found, np.nan))
+
+
+def student_tail(x: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
+    """The two-sided tail of t, for any degrees of freedom."""
+    from scipy.special import betainc, ndtr
+
+    t, nu = np.abs(np.asarray(x, dtype=np.float64)), np.asarray(df, dtype=np.float64)
+    finite = np.where(np.isinf(nu), 1.0, nu)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.asarray(np.where(np.isinf(nu), 2.0 * ndtr(-t), betainc(0.5 * finite, 0.5, finite / (finite + t**2))))
+
+
 @dataclass(frozen=True)
 class StudentLaw(LimitLaw):
     """Student's t; jointly, Hotelling's T^2.

@@ -20,7 +20,7 @@ from halfwidth.families import Loss, make_loss
 from halfwidth.models.engine import Engine, engine_from_state, make_engine
 from halfwidth.models.identification import skipped_text
 from halfwidth.models.model_state import MODEL_SCHEMA
-from halfwidth.models.results import RegressionResult
+from halfwidth.models.results import JSON_SCHEMA, RegressionResult
 from halfwidth.state.schema import build, validate
 
 try:
@@ -36,7 +36,7 @@ INTERCEPT = "Intercept"
 
 
 class FitWarning(UserWarning):
-    """A fit whose coefficients are not determined, or rest on too few rows."""
+    """A fit that is doubtful, as a whole or in some coefficients; the message begins with the name of the doubt."""
 
 
 class StreamModel(BaseEstimator):  # type: ignore[misc]
@@ -61,11 +61,14 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         offset: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
-        """Forget everything and learn from these rows; warns if they do not determine the coefficients."""
+        """Forget everything and learn from these rows; warns of what speaks against the result.
+
+        `sample_weight` are probability weights: only their ratios matter, and rows of weight zero do not count.
+        `groups` takes a label for every row, in any order: rows of a group may depend on each other.
+        """
         self._learn(X, y, sample_weight, offset, groups, fresh=True)
-        name, text = self._failure() or ("ok", "")
-        if name != "ok":
-            warnings.warn(f"{name}: {text}", FitWarning, stacklevel=2)
+        for text in self._warnings():
+            warnings.warn(text, FitWarning, stacklevel=2)
         return self
 
     def partial_fit(
@@ -158,9 +161,9 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
 
     @property
     def status_(self) -> str:
-        """`ok`, or the name of the reason why there is no inference yet."""
+        """The status of the run: `ok`, or the name of what speaks against it, or against any inference."""
         flag = self._failure()
-        return "ok" if flag is None else flag[0]
+        return self._engine.outcome(self._names())[0].status if flag is None else flag[0]
 
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> NDArray[Any]:
         """The predicted mean (or quantile) of every row."""
@@ -168,7 +171,10 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         return self._engine.loss.mean(eta)
 
     def inference(self, level: float = 0.95) -> RegressionResult:
-        """Standard errors, tests and intervals for rows in time order; raises if the rows do not allow any."""
+        """Standard errors, tests and intervals for rows in time order; raises if the rows do not allow any.
+
+        Every coefficient has its own `df` and `status`; one that has no interval has NaN in its place.
+        """
         self._check_fitted()
         flag = self._failure()
         if flag is not None:
@@ -186,15 +192,21 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         flag = self._failure()
         if flag is None:
             return self.inference(level).to_dict()
-        unknown = dict.fromkeys(("std_err", "t", "p", "ci_lower", "ci_upper"))
-        pairs = zip(self._names(), self._params(), strict=True)
+        unknown: dict[str, Any] = dict.fromkeys(("std_err", "t", "p", "ci_lower", "ci_upper", "df"))
+        unknown |= {"status": "unidentified", "flags": ["unidentified"]}
+        known = self.n_seen_ > 0
+        values = self._params() if known else np.full(len(self._names()), np.nan)
+        pairs = zip(self._names(), values, strict=True)
         return {
+            "schema": JSON_SCHEMA,
             "n": self.n_seen_,
             "family": self.family,
             "method": self.method,
             "level": level,
             "status": flag[0],
-            "coefficients": [{"name": name, "coef": float(value), **unknown} for name, value in pairs],
+            "coefficients": [
+                {"name": name, "coef": float(value) if np.isfinite(value) else None, **unknown} for name, value in pairs
+            ],
             "diagnostics": {"engine": self._engine.name, **self._stream_facts, "warnings": [flag[1]]},
         }
 
@@ -265,6 +277,14 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         if flag is not None and flag[0] == "too-few-rows" and skipped:
             return flag[0], f"{flag[1]} ({skipped})"
         return flag
+
+    def _warnings(self) -> tuple[str, ...]:
+        """What speaks against the run, or against any of its coefficients."""
+        flag = self._failure()
+        if flag is not None:
+            return (f"{flag[0]}: {flag[1]}",)
+        diagnostics = self._engine.outcome(self._names())[0].diagnostics
+        return (*(f"{name}: {text}" for name, text in diagnostics.flags), *diagnostics.coefficient_advice)
 
     def _has_intercept(self) -> bool:
         self._check_fitted()

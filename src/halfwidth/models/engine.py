@@ -13,12 +13,12 @@ from halfwidth.models.sgd_engine import SGDEngine
 Engine = NewtonEngine | SGDEngine
 
 ENGINES = ("auto", "newton", "sgd")
-MOST_COLUMNS_FOR_NEWTON = 256
+MOST_COLUMNS_FOR_NEWTON = 3_000
 _DEFAULT_SGD_METHOD = "obm"
 
 
 def make_engine(dim: int, loss: Loss, *, intercept: bool, ridge: float, engine: str, method: str) -> Engine:
-    """Newton up to 256 columns, SGD beyond, or as asked; naming a method of the table asks for SGD."""
+    """Newton up to 3,000 columns, SGD beyond, or as asked; naming a method of the table asks for SGD."""
     if engine not in ENGINES:
         raise UnknownName.among("engine", str(engine), ENGINES)
     if engine == "newton" and method not in ("auto", METHOD):

@@ -1,40 +1,141 @@
-"""Whether the rows determine the coefficients, and if not, why: a name and advice for each way to fail."""
+"""What speaks against one coefficient, and what against all: names, and advice for each.
+
+| flag of a coefficient | when                                                                                    |
+|-----------------------|-----------------------------------------------------------------------------------------|
+| `unidentified`        | the rows, or all rows but those of one batch, do not determine it                        |
+| `separated`           | the likelihood grows as it goes to infinity                                              |
+| `leverage`            | one batch carries over half of the information about it                                  |
+| `rare`                | its error has fewer than 8 degrees of freedom; below 2 there is no interval              |
+| `unstable`            | it does not hold still: test of stability at 1%, Holm over the coefficients              |
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from halfwidth.families import Loss
-from halfwidth.learners.newton.newton_solver import SINGULAR
-from halfwidth.learners.newton.snapshot import Fit
+from halfwidth.equation.result import FEWEST
+from halfwidth.learners.newton.snapshot import NewtonSnapshot
+from halfwidth.models.separation import FAMILIES, ColumnExtremes, separating_direction, taking_part
 
 Flag = tuple[str, str]
+Mask = NDArray[np.bool_]
+Vector = NDArray[np.float64]
 
 ROWS_BEYOND_COEFFICIENTS = 10
 """Fewer rows than this beyond the number of coefficients give no standard errors."""
 
-WILD = 10.0
-"""A standard error of this many logits, or log counts, at the far end of a column: the likelihood has no maximum."""
+FEW_DF = 8.0
+LARGE_SHARE = 0.5
+WILD = 5.0
+"""A standard error of this many logits, or log counts, at the far end of a column: separation is looked for."""
 
-COLLAPSED = 0.01
-"""The share of a column's curvature left at the estimate, below which the estimate is on its way to infinity."""
+ADVICE = {
+    "unidentified": (
+        "the rows do not determine {names} (constant, collinear, or seen in one stretch of rows only): leave out a "
+        "column, wait for rows in which it varies, or set ridge > 0"
+    ),
+    "separated": (
+        "the likelihood has no maximum along {names}: drop or merge the columns (or levels) that separate, or set "
+        "ridge > 0"
+    ),
+    "leverage": (
+        "one row or batch carries over half of the information about {names}: look at the largest values of the column; "
+        "transform it, or leave the row out and compare"
+    ),
+    "rare": (
+        "the error of {names} rests on fewer than 8 degrees of freedom: few rows or few stretches of rows tell about "
+        "it. The interval is wide for that reason; feed more rows, or merge rare levels"
+    ),
+    "unstable": (
+        "{names} did not hold still over the rows; the interval is for an average. Look at the rows before and after "
+        "separately, or model what changed"
+    ),
+}
 
-_TAKES_PART = 0.1
-_ADVICE = "the likelihood has no maximum: drop or merge the columns (or levels) that separate, or set ridge > 0"
+
+@dataclass(frozen=True)
+class Verdict:
+    """Flags of every coefficient, in the order of the table above, and where unstable ones seem to change."""
+
+    flags: tuple[tuple[str, ...], ...]
+    changes: dict[int, int]
+
+    def advice(self, names: Sequence[str]) -> tuple[str, ...]:
+        """A line for every flag that any coefficient has."""
+        lines = []
+        for flag, text in ADVICE.items():
+            found = [j for j, flags in enumerate(self.flags) if flag in flags]
+            if found:
+                labels = [self._label(flag, j, names[j]) for j in found]
+                listed = ", ".join(labels[:8]) + (" ..." if len(labels) > 8 else "")
+                lines.append(f"{flag}: {text.format(names=listed)}")
+        return tuple(lines)
+
+    def _label(self, flag: str, j: int, name: str) -> str:
+        return f"{name} (from about row {self.changes[j]:,} on)" if flag == "unstable" and j in self.changes else name
 
 
-def failure(fit: Fit, loss: Loss, names: Sequence[str], y_range: tuple[float, float]) -> Flag | None:
-    """The reason why no inference is possible, if there is one."""
-    needed = fit.centre.size + ROWS_BEYOND_COEFFICIENTS
+def run_failure(fit: NewtonSnapshot, y_range: tuple[float, float]) -> Flag | None:
+    """The reason why no inference at all is possible, if there is one."""
+    needed = fit.size + ROWS_BEYOND_COEFFICIENTS
     if fit.n < needed:
-        text = f"{fit.n} rows are too few for {fit.centre.size} coefficients; {needed} are needed. Feed more rows"
+        text = f"{fit.n} rows are too few for {fit.size} coefficients; {needed} are needed. Feed more rows"
         return "too-few-rows", text
-    if loss.name == "logistic" and y_range[0] == y_range[1]:
+    if fit.loss.name == "logistic" and y_range[0] == y_range[1]:
         return "one-class", "only one class was seen so far; feed rows of the other class, or pass classes="
-    return _running_away(fit, names) or _collinear(fit, names) or _separated(fit, loss, names)
+    if y_range[0] == y_range[1]:
+        return "constant-target", f"y is {y_range[0]:g} in every row: there is no noise to take an error from"
+    return None
+
+
+def judge(fit: NewtonSnapshot, df: Vector, variances: Vector, extremes: ColumnExtremes) -> Verdict:
+    """What speaks against each coefficient."""
+    T = fit.scaling.matrix
+    separated = _separated(fit, extremes)
+    shares = fit.errors.shares(T)
+    masks = {
+        "unidentified": fit.errors.undetermined(T) | ~np.isfinite(variances) | ~(variances > 0.0),
+        "separated": separated,
+        "leverage": shares > LARGE_SHARE,
+        "rare": ~(df >= FEW_DF),
+    }
+    tested = ~np.any(list(masks.values()), axis=0)
+    still = fit.held_still
+    masks["unstable"] = still.unstable(tested)
+    flags = tuple(tuple(name for name, mask in masks.items() if mask[j]) for j in range(len(T)))
+    return Verdict(flags, {int(j): int(still.rows[j]) for j in np.flatnonzero(masks["unstable"])})
+
+
+def refused(flags: Sequence[str], df: float) -> bool:
+    """Whether a coefficient with these flags has no interval."""
+    return "unidentified" in flags or "separated" in flags or not df >= FEWEST
+
+
+def _separated(fit: NewtonSnapshot, extremes: ColumnExtremes) -> Mask:
+    found = np.zeros(fit.size, dtype=np.bool_)
+    if fit.loss.name not in FAMILIES or fit.penalty.any():
+        return found
+    k = int(fit.scaling.intercept)
+    found[k:] = extremes.separated(fit.scaling.intercept)
+    if fit.sample is None or not _suspected(fit):
+        return found
+    direction = separating_direction(fit.sample, fit.loss, fit.centre)
+    if direction is not None:
+        found |= taking_part(direction, fit.sample)
+    return found
+
+
+def _suspected(fit: NewtonSnapshot) -> bool:
+    """Whether some coefficient is so loose at the rows' far ends that it may be on its way to infinity."""
+    assert fit.sample is not None
+    C = fit.errors.whitened.C
+    errors = np.sqrt(np.einsum("ij,ij->i", C, C)) * np.abs(fit.sample.Z).max(axis=0, initial=0.0)
+    return bool(errors.max() > WILD)
 
 
 def skipped_text(facts: Mapping[str, Any]) -> str:
@@ -47,60 +148,3 @@ def skipped_text(facts: Mapping[str, Any]) -> str:
     text = f"{total:,} {'row was' if total == 1 else 'rows were'} skipped: {why}"
     where = ", ".join(f"{name} {count:,}" for name, count in columns.items())
     return f"{text}; by column: {where}" if where else text
-
-
-def _collinear(fit: Fit, names: Sequence[str]) -> Flag | None:
-    Q = fit.information
-    if not np.diag(Q).max() > 0.0:
-        return "no-weight", "no row carries any weight; check sample_weight"
-    d = np.sqrt(np.diag(Q))
-    still = [name for name, size in zip(names, d, strict=True) if size == 0.0]
-    if still:
-        return _constant(still)
-    values, vectors = np.linalg.eigh(Q / np.outer(d, d))
-    null = vectors[:, values <= 10.0 * SINGULAR * values[-1]]
-    if null.size == 0:
-        return None
-    share = np.abs(null).max(axis=1)
-    involved = [name for name, part in zip(names, share, strict=True) if part > _TAKES_PART]
-    if set(involved) - {"Intercept"} and len(involved) == 1 + ("Intercept" in involved):
-        return _constant([name for name in involved if name != "Intercept"])
-    listed = ", ".join(involved[:8]) + (" ..." if len(involved) > 8 else "")
-    return (
-        "collinear",
-        f"the columns {listed} are linearly dependent, so their coefficients are not determined; "
-        "leave one of them out, or set ridge > 0",
-    )
-
-
-def _constant(columns: Sequence[str]) -> Flag:
-    listed = ", ".join(columns)
-    return (
-        "constant-column",
-        f"no variation in column(s) {listed} so far, so their coefficients are not determined; "
-        "leave them out, wait for rows in which they vary, or set ridge > 0",
-    )
-
-
-def _separated(fit: Fit, loss: Loss, names: Sequence[str]) -> Flag | None:
-    if loss.name not in ("logistic", "poisson") or fit.penalty.any():
-        return None
-    if loss.name == "logistic" and fit.mistakes == 0:
-        text = f"the columns separate the two classes without a single mistake in {fit.n:,} rows; {_ADVICE}"
-        return "separation", text
-    Q = fit.information
-    d = np.sqrt(np.diag(Q))
-    errors = np.sqrt(np.diag(np.linalg.inv(Q / np.outer(d, d)))) / d
-    wild = [name for name, error in zip(names, errors * fit.reach, strict=True) if not error < WILD]
-    return _along(wild) if wild else None
-
-
-def _running_away(fit: Fit, names: Sequence[str]) -> Flag | None:
-    """Columns whose curvature vanished on the way from the points of expansion to the estimate."""
-    left, before = np.diag(fit.curvature), np.diag(fit.expanded)
-    gone = [name for name, now, then in zip(names, left, before, strict=True) if now < COLLAPSED * then]
-    return _along(gone) if gone and not fit.penalty.any() else None
-
-
-def _along(columns: Sequence[str]) -> Flag:
-    return "separation", f"the data separate along {', '.join(columns[:8])}; {_ADVICE}"

@@ -8,47 +8,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.equation.result import EquationResult
 from halfwidth.families import Loss
-from halfwidth.inference import Diagnostics, Result
-from halfwidth.inference.longrun import FEW_DEGREES_OF_FREEDOM, LongRun, long_run_flags
+from halfwidth.inference import Diagnostics
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.learners.newton.renewable import RenewableNewton
-from halfwidth.learners.newton.snapshot import Fit
-from halfwidth.models.identification import Flag, failure
+from halfwidth.learners.newton.snapshot import NewtonSnapshot
+from halfwidth.models.identification import Flag, Verdict, judge, refused, run_failure
 from halfwidth.models.results import Basis
-from halfwidth.state.containers import Nested, Row
-from halfwidth.state.fields import Real, State, Text
-from halfwidth.state.schema import Relation, Schema
+from halfwidth.models.run_status import run_flags
+from halfwidth.models.separation import ColumnExtremes
 
 Vector = NDArray[np.float64]
 
 METHOD = "score-batches"
 
 
-def _range_of_rows(state: State) -> bool:
-    low, high = state["y_range"]
-    return bool((low <= high) == (state["learner"]["n_seen"] > 0))
-
-
 class NewtonEngine:
-    """Learns with `RenewableNewton`; standard errors from the long-run covariance of its score batches."""
+    """Learns with `RenewableNewton`; standard errors from the batch jackknife of the equation it feeds."""
 
     name = "newton"
-    SCHEMA = Schema(
-        None,
-        None,
-        {
-            "engine": Text(("newton",), doc="which engine"),
-            "learner": Nested(RenewableNewton.SCHEMA, doc="what it learned"),
-            "y_range": Row((Real(finite=False), Real(finite=False)), doc="smallest and largest target"),
-        },
-        relations=(Relation("have a `y_range` that fits its rows", _range_of_rows),),
-        title="state of engine 'newton'",
-    )
 
-    def __init__(self, learner: RenewableNewton, y_range: tuple[float, float] = (np.inf, -np.inf)) -> None:
+    def __init__(
+        self,
+        learner: RenewableNewton,
+        y_range: tuple[float, float] = (np.inf, -np.inf),
+        extremes: ColumnExtremes | None = None,
+    ) -> None:
         self.learner = learner
         self.y_range = y_range
+        self.extremes = extremes or ColumnExtremes(learner.dim, learner.loss.name)
+        self._outcome: tuple[NewtonSnapshot, EquationResult, Verdict] | None = None
 
     @property
     def loss(self) -> Loss:
@@ -66,59 +56,91 @@ class NewtonEngine:
         self, X: Vector, y: Vector, weight: Vector | None, offset: Vector | None, group: NDArray[Any] | None
     ) -> None:
         self.learner.consume(X, y, weight, offset, group)
+        if weight is not None and not weight.all():
+            X, y = X[weight > 0.0], y[weight > 0.0]
         if len(y):
             self.y_range = (min(self.y_range[0], float(y.min())), max(self.y_range[1], float(y.max())))
+            self.extremes.add(X, y)
 
     def params(self) -> Vector:
         return self.learner.fit().params
 
     def failure(self, names: Sequence[str]) -> Flag | None:
-        return failure(self.learner.fit(), self.loss, names, self.y_range)
+        """Why there is no interval for any coefficient, if there is none."""
+        if self.learner.n_seen == 0:
+            return "no-weight", "no row carries any weight; check sample_weight"
+        flag = run_failure(self.learner.fit(), self.y_range)
+        if flag is not None:
+            return flag
+        result, _ = self.outcome(tuple(names))
+        if isinstance(result, EquationResult) and result.refused.all():
+            status = next((flags[0] for flags in result.diagnostics.coefficient_flags if flags), "unidentified")
+            return status, "; ".join(result.diagnostics.coefficient_advice)
+        return None
 
-    def outcome(self, names: tuple[str, ...]) -> tuple[Result, Basis]:
+    def outcome(self, names: tuple[str, ...]) -> tuple[EquationResult, Basis]:
         """The result and what it rests on; ask `failure` first."""
         fit = self.learner.fit()
-        long_run = fit.long_run()
-        covariance = fit.covariance(long_run)
-        variances, naive = np.diag(covariance), np.diag(fit.naive_covariance())
-        ratio2 = float(np.median(variances / np.maximum(naive, 1e-300)))
-        batches = fit.batches.count + (fit.batches.open_rows > 0)
-        basis = Basis(
+        if self._outcome is None or self._outcome[0] is not fit:
+            self._outcome = (fit, *self._judged(fit))
+        _, result, verdict = self._outcome
+        diagnostics = result.diagnostics.with_facts(coefficient_advice=verdict.advice(names))
+        named = EquationResult(
+            result.params, result.covariance, result.n, result.law, METHOD, diagnostics, names, errors=result.errors,
+            basis=result.basis, df=result.df,
+        )  # fmt: skip
+        return named, self._basis(fit, named)
+
+    def _judged(self, fit: NewtonSnapshot) -> tuple[EquationResult, Verdict]:
+        T = fit.scaling.matrix
+        covariance = fit.covariance()
+        df = fit.errors.degrees_of_freedom(T)
+        verdict = judge(fit, df, np.diag(covariance), self.extremes)
+        out = np.array([refused(flags, nu) for flags, nu in zip(verdict.flags, df, strict=True)])
+        covariance[out] = np.nan
+        covariance[:, out] = np.nan
+        nu = float(np.median(df[~out])) if not out.all() else 0.0
+        flags = run_flags(fit, np.sqrt(np.diag(covariance)))
+        diagnostics = Diagnostics(nu, flags=flags, coefficient_flags=verdict.flags)
+        law = StudentLaw(max(nu, 1.0))
+        result = EquationResult(
+            fit.params, covariance * fit.n, fit.n, law, METHOD, diagnostics, errors=fit.errors, basis=T, df=df
+        )
+        return result, verdict
+
+    def _basis(self, fit: NewtonSnapshot, result: EquationResult) -> Basis:
+        variances, naive = np.diag(result.covariance) / fit.n, np.diag(fit.naive_covariance())
+        known = ~result.refused & (naive > 0.0)
+        ratio2 = float(np.median(variances[known] / naive[known])) if known.any() else float("nan")
+        errors = fit.errors
+        return Basis(
             METHOD,
             self.name,
-            batches=int(batches),
-            batch_rows=fit.n / batches if fit.grouped else float(fit.batches.length),
-            bandwidth_rows=None if fit.grouped else long_run.bandwidth * fit.batches.length,
-            effective_sample_size=fit.n / ratio2 if ratio2 > 0.0 else float(fit.n),
-            ratio_to_iid=float(np.sqrt(ratio2)),
+            batches=errors.batches,
+            batch_rows=None if fit.grouped else float(fit.batch_rows * errors.merged),
+            bandwidth_rows=None if fit.grouped else errors.bandwidth * fit.batch_rows * errors.merged,
+            groups=fit.groups,
+            effective_sample_size=fit.n / ratio2 if ratio2 > 0.0 else None,
+            ratio_to_iid=float(np.sqrt(ratio2)) if ratio2 > 0.0 else None,
             dispersion=fit.dispersion,
-            scale=self.loss.scale if self.loss.uses_scale else None,
+            scale=fit.loss.scale if self.loss.uses_scale else None,
         )
-        nu = long_run.degrees_of_freedom
-        diagnostics = Diagnostics(nu, flags=_flags(fit, long_run, int(batches)))
-        result = Result(fit.params, covariance * fit.n, fit.n, StudentLaw(nu), METHOD, diagnostics, names)
-        return result, basis
 
     def second_pass(self) -> NewtonEngine:
-        return NewtonEngine(self.learner.second_pass())
+        return NewtonEngine(
+            self.learner.second_pass(), self.y_range, ColumnExtremes.from_state(self.extremes.to_state())
+        )
 
     def to_state(self) -> dict[str, Any]:
-        return {"engine": self.name, "learner": self.learner.to_state(), "y_range": list(self.y_range)}
+        return {
+            "engine": self.name,
+            "learner": self.learner.to_state(),
+            "y_range": list(self.y_range),
+            "extremes": self.extremes.to_state(),
+        }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> NewtonEngine:
         low, high = state["y_range"]
-        return cls(RenewableNewton.from_state(state["learner"]), (low, high))
-
-
-def _flags(fit: Fit, long_run: LongRun, batches: int) -> tuple[Flag, ...]:
-    nu = long_run.degrees_of_freedom
-    if fit.grouped and nu < FEW_DEGREES_OF_FREEDOM:
-        return (
-            (
-                "few-groups",
-                f"the standard errors rest on about {nu:.0f} independent batches of whole groups; with so few they "
-                "are rough. Feed more groups",
-            ),
-        )
-    return long_run_flags(long_run, batches, fit.n)
+        extremes = ColumnExtremes.from_state(state["extremes"])
+        return cls(RenewableNewton.from_state(state["learner"]), (low, high), extremes)

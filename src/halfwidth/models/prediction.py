@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from halfwidth.checks import check_alpha
 from halfwidth.families import Loss
-from halfwidth.inference import LimitLaw
+from halfwidth.inference import Result
 
 Vector = NDArray[np.float64]
 
@@ -26,7 +26,8 @@ class Prediction:
     eta: Vector
     eta_se: Vector
     loss: Loss
-    law: LimitLaw
+    core: Result
+    rows: Vector
     noise: float | None
 
     @property
@@ -40,7 +41,7 @@ class Prediction:
 
     def conf_int(self, alpha: float = 0.05, *, obs: bool = False) -> Vector:
         """Bounds of the mean, or of a new observation, one row for each row of X."""
-        critical = self.law.quantile(1.0 - check_alpha(alpha))
+        critical = self.core.critical_values(self.rows, 1.0 - check_alpha(alpha))
         if not obs:
             half = critical * self.eta_se
             return np.column_stack([self.loss.mean(self.eta - half), self.loss.mean(self.eta + half)])

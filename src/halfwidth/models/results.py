@@ -15,11 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from halfwidth.checks import check_alpha
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.families import Loss
-from halfwidth.inference import Diagnostics, Interval, LimitLaw, Result, WaldTest
+from halfwidth.inference import Diagnostics, Interval, Result, WaldTest
 from halfwidth.models.coefficient_table import html_table, text_table
 from halfwidth.models.prediction import Prediction
 
 Vector = NDArray[np.float64]
+
+JSON_SCHEMA = 2
+"""Version of what `to_dict` and `halfwidth fit --json` write; 2 added df, status and flags of each coefficient."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Basis:
     method: str
     engine: str
     batches: int | None = None
+    groups: tuple[int, bool] | None = None
     batch_rows: float | None = None
     bandwidth_rows: float | None = None
     effective_sample_size: float | None = None
@@ -41,23 +45,27 @@ class Basis:
         """Plain values for JSON, those unknown left out."""
         names = ("engine", "batches", "batch_rows", "bandwidth_rows", "effective_sample_size", "ratio_to_iid")
         known = {name: getattr(self, name) for name in (*names, "dispersion", "scale")}
-        return {name: value for name, value in known.items() if value is not None} | self.extra
+        found = {name: value for name, value in known.items() if value is not None}
+        if self.groups is not None:
+            found |= {"groups": self.groups[0], "groups_exact": self.groups[1], "buckets": self.batches}
+        return found | self.extra
 
 
 @dataclass(frozen=True)
 class ContrastTest:
-    """t tests of linear combinations, one at a time."""
+    """t tests of linear combinations, one at a time, each with the degrees of freedom of its own vector."""
 
     effect: Vector
     sd: Vector
     tvalue: Vector
     pvalue: Vector
-    df_denom: float
-    law: LimitLaw
+    df_denom: Vector
+    core: Result
+    contrast: Vector
     labels: tuple[str, ...]
 
     def conf_int(self, alpha: float = 0.05) -> Vector:
-        half = self.law.quantile(1.0 - check_alpha(alpha)) * self.sd
+        half = self.core.critical_values(self.contrast, 1.0 - check_alpha(alpha)) * self.sd
         return np.column_stack([self.effect - half, self.effect + half])
 
     def summary(self, alpha: float = 0.05) -> str:
@@ -105,8 +113,23 @@ class RegressionResult:
 
     @property
     def df_resid(self) -> float:
-        """Degrees of freedom of the t quantile."""
+        """Degrees of freedom of the t quantile: the median, where every coefficient has its own."""
         return self.core.law.degrees_of_freedom
+
+    @property
+    def df(self) -> Any:
+        """Degrees of freedom of every coefficient."""
+        return self._series(self.core.degrees_of_freedom(np.eye(len(self.names))))
+
+    @property
+    def coefficient_status(self) -> tuple[str, ...]:
+        """`ok`, or the first thing that speaks against each coefficient."""
+        return self.core.coefficient_status
+
+    @property
+    def coefficient_flags(self) -> tuple[tuple[str, ...], ...]:
+        """All that speaks against each coefficient."""
+        return self.diagnostics.coefficient_flags or ((),) * len(self.names)
 
     @property
     def params(self) -> Any:
@@ -147,8 +170,8 @@ class RegressionResult:
         interval = self.core.interval(R)
         effect, sd = np.asarray(interval.estimate), np.asarray(interval.std_error)
         t = (effect - np.asarray(value, dtype=np.float64)) / sd
-        law = self.core.law
-        return ContrastTest(effect, sd, t, law.two_sided_tail(t), law.degrees_of_freedom, law, labels)
+        df = self.core.degrees_of_freedom(R)
+        return ContrastTest(effect, sd, t, self.core.tails(t, R), df, self.core, R, labels)
 
     def wald_test(self, contrast: ArrayLike | str | Sequence[str], value: ArrayLike = 0.0) -> WaldTest:
         """Test all rows of `contrast` times theta = `value` at once."""
@@ -173,13 +196,13 @@ class RegressionResult:
             raise InputError("X must be finite; row {} has {} in column {!r}".format(*_first_odd(rows, wanted)))
         if self.intercept:
             rows = np.column_stack([np.ones(len(rows)), rows])
-        variances = np.einsum("ij,jk,ik->i", rows, self.core.cov_params(), rows)
+        std_error = np.asarray(self.core.interval(rows).std_error)
         eta = rows @ self.core.params + np.asarray(offset, dtype=np.float64)
         noise = self.basis.dispersion if self.family == "linear" else None
-        return Prediction(eta, np.sqrt(np.maximum(variances, 0.0)), self.loss, self.core.law, noise)
+        return Prediction(eta, std_error, self.loss, self.core, rows, noise)
 
     def to_frame(self) -> Any:
-        """A pandas frame: coef, std_err, t, p, ci_lower, ci_upper for every coefficient."""
+        """A pandas frame: coef, std_err, t, p, ci_lower, ci_upper, df, status, flags for every coefficient."""
         try:
             import pandas as pd
         except ImportError as error:
@@ -192,11 +215,14 @@ class RegressionResult:
     def to_dict(self) -> dict[str, Any]:
         """The JSON that `halfwidth fit --json` writes."""
         bounds = self.core.conf_int(1.0 - self.level)
+        core = self.core
+        df = core.degrees_of_freedom(np.eye(len(self.names)))
         columns = zip(
-            self.names, self.core.params, self.core.bse, self.core.tvalues, self.core.pvalues, bounds, strict=True
-        )
-        finite_df = float(self.df_resid) if np.isfinite(self.df_resid) else None
+            self.names, core.params, core.bse, core.tvalues, core.pvalues, bounds, df, self.coefficient_status,
+            self.coefficient_flags, strict=True,
+        )  # fmt: skip
         return {
+            "schema": JSON_SCHEMA,
             "n": self.n,
             "family": self.family,
             "method": self.method,
@@ -205,19 +231,22 @@ class RegressionResult:
             "coefficients": [
                 {
                     "name": name,
-                    "coef": float(coef),
-                    "std_err": float(se),
-                    "t": float(t),
-                    "p": float(p),
-                    "ci_lower": float(low),
-                    "ci_upper": float(high),
+                    "coef": _finite(coef),
+                    "std_err": _finite(se),
+                    "t": _finite(t),
+                    "p": _finite(p),
+                    "ci_lower": _finite(low),
+                    "ci_upper": _finite(high),
+                    "df": _finite(nu),
+                    "status": status,
+                    "flags": list(flags),
                 }
-                for name, coef, se, t, p, (low, high) in columns
+                for name, coef, se, t, p, (low, high), nu, status, flags in columns
             ],
             "diagnostics": {
-                "degrees_of_freedom": finite_df,
+                "degrees_of_freedom": _finite(self.df_resid),
                 **self.basis.to_dict(),
-                "warnings": list(self.diagnostics.warnings),
+                "warnings": [*self.diagnostics.warnings, *self.diagnostics.coefficient_advice],
             },
         }
 
@@ -232,26 +261,29 @@ class RegressionResult:
     def _repr_html_(self) -> str:
         bounds = self.core.conf_int(1.0 - self.level)
         return html_table(
-            self._header(), self.names, self.core.params, self.core.bse, self.core.tvalues, self.core.pvalues, bounds,
+            self._header(), self._marked(), self.core.params, self.core.bse, self.core.tvalues, self.core.pvalues, bounds,
             self.level, self._warnings(),
         )  # fmt: skip
 
     def _table(self, level: float) -> str:
         core = self.core
         bounds = core.conf_int(1.0 - level)
-        return text_table(self.names, core.params, core.bse, core.tvalues, core.pvalues, bounds, level)
+        return text_table(self._marked(), core.params, core.bse, core.tvalues, core.pvalues, bounds, level)
 
     def _header(self) -> list[str]:
         b = self.basis
         lines = [f"{self.family} regression, n = {self.n:,}, engine {b.engine}, method {b.method}"]
         facts = []
-        if b.batches is not None:
+        if b.groups is not None:
+            count, exact = b.groups
+            facts.append(f"{'' if exact else 'about '}{count:,} groups in {b.batches:,} buckets")
+        elif b.batches is not None:
             of = "" if b.batch_rows is None else f" of {b.batch_rows:,.0f} rows"
             facts.append(f"{b.batches:,} batches{of}")
         if b.bandwidth_rows is not None:
             facts.append(f"bandwidth {b.bandwidth_rows:,.0f} rows")
         df = self.df_resid
-        facts.append(f"degrees of freedom {df:,.0f}" if np.isfinite(df) else "degrees of freedom inf")
+        facts.append(f"degrees of freedom {df:,.0f} (median)" if np.isfinite(df) else "degrees of freedom inf")
         lines.append(", ".join(facts))
         if b.effective_sample_size is not None and b.ratio_to_iid is not None:
             lines.append(
@@ -259,11 +291,17 @@ class RegressionResult:
                 f"standard errors {b.ratio_to_iid:.2f} times the iid ones (median)"
             )
         if b.scale is not None:
-            lines.append(f"residual scale {b.scale:.4g}, from the first rows and averaged since")
+            lines.append(f"residual scale {b.scale:.4g}")
         return lines + [f"{key.replace('_', ' ')}: {value}" for key, value in b.extra.items() if value]
 
+    def _marked(self) -> list[str]:
+        """The names, with a mark where something speaks against a coefficient."""
+        pairs = zip(self.names, self.coefficient_status, strict=True)
+        return [name if status == "ok" else f"{name} ! {status}" for name, status in pairs]
+
     def _warnings(self) -> list[str]:
-        return [f"warning ({name}): {text}" for name, text in self.diagnostics.flags]
+        run = [f"warning ({name}): {text}" for name, text in self.diagnostics.flags]
+        return run + [f"! {line}" for line in self.diagnostics.coefficient_advice]
 
     def _pandas(self) -> Any:
         if not self.named:
@@ -289,6 +327,11 @@ class RegressionResult:
             return R, tuple(str(name) for name in contrast)
         R = np.atleast_2d(np.asarray(contrast, dtype=np.float64))
         return R, tuple(f"c{i}" for i in range(len(R)))
+
+
+def _finite(value: float) -> float | None:
+    """For JSON: None where there is no number."""
+    return float(value) if np.isfinite(value) else None
 
 
 def _first_odd(rows: Vector, names: list[str]) -> tuple[int, float, str]:

@@ -1,105 +1,179 @@
-"""What renewable Newton keeps of the chunks it has expanded.
+"""What renewable Newton keeps of the chunks it has expanded: batches or buckets of the equation, and a sample of rows.
 
-Chunk j, expanded at theta_j, adds H_j to the curvature and U_j + H_j (theta_j - reference) to the score; the centre is
+Chunk j, expanded at theta_j, adds H_j and U_j + H_j (theta_j - reference) to the stores; the centre is
 
     c = reference + (sum H_j + penalty)^-1 (sum U_j + H_j (theta_j - reference) - penalty reference).
+
+Rows in groups go to buckets, and to a few long batches in time order for the test of stability. Where the score of the
+batches jumps and the estimate is the root of a smoothed one (quantiles), `smoothing` has the difference.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy, deepcopy
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.equation import BatchStore, capacity_for, solve_spd
+from halfwidth.equation.buckets import BucketStore
 from halfwidth.families import Loss
-from halfwidth.learners.newton.kept_sample import RowSample
-from halfwidth.learners.newton.newton_solver import Rows, solve_spd
-from halfwidth.learners.newton.score_batches import ScoreBatches
-from halfwidth.learners.newton.snapshot import pieces
+from halfwidth.learners.newton.kept_sample import Ids, RowSample
+from halfwidth.learners.newton.newton_solver import Rows
 
 Vector = NDArray[np.float64]
 
-_ARRAYS = ("reference", "score", "curvature", "moments")
+TIME_BATCHES = 64
+MOST_COPIED = 2**25
+"""Batches with more numbers than this are not copied to be read."""
+
+
+class Expanded(NamedTuple):
+    """Rows at a point: eta, the raw score U, sqrt(weight) z, and the sum of the weights of the slope."""
+
+    eta: Vector
+    score: Vector
+    root: Vector
+    bend: float
+
+    @classmethod
+    def of(cls, rows: Rows, loss: Loss, point: Vector) -> Expanded:
+        eta = rows.eta(point)
+        score = -rows.weighted(loss.score(eta, rows.y))
+        if loss.quadratic:
+            root = rows.Z if rows.weight is None else np.sqrt(rows.weight)[:, None] * rows.Z
+            return cls(eta, score, root, rows.total_weight)
+        weights = rows.weighted(loss.weight(eta, rows.y))
+        return cls(eta, score, np.sqrt(weights)[:, None] * rows.Z, float(weights.sum()))
 
 
 class ChunkSums:
-    """Sums over all expanded rows, their score batches, and a thinned sample of them where the loss is smooth."""
+    """Sums over all expanded rows, and a thinned sample of them where the loss is not quadratic."""
 
-    def __init__(self, loss: Loss, size: int, batch_length: int) -> None:
+    def __init__(self, loss: Loss, size: int, batch_length: int, grouped: bool) -> None:
         self.loss = loss
-        self.reference = np.zeros(size)
-        self.score = np.zeros(size)
-        self.curvature = np.zeros((size, size))
+        few = capacity_for(size, TIME_BATCHES)
+        length = max(1, batch_length * capacity_for(size) // few) if grouped else batch_length
+        self.batches = BatchStore(size, length, few if grouped else None)
+        self.buckets = BucketStore(size) if grouped else None
+        self.smoothing = np.zeros(size)
         self.weight = 0.0
-        self.moments = np.zeros(3)  # sums of squared scores, of weights, of misclassified rows
-        self.batches = ScoreBatches(size, batch_length)
-        self.sample = RowSample(size) if loss.smooth else None
+        self.moments = np.zeros(2)  # sums of squared scores and of the weights of the slope
+        self.sample = None if loss.quadratic else RowSample(size)
 
     @property
     def n_rows(self) -> int:
-        return int(self.batches.rows[: self.batches.count].sum() + self.batches.open_rows)
+        return self.batches.rows
 
-    def add(self, rows: Rows, point: Vector, starts: NDArray[np.bool_] | None) -> None:
+    @property
+    def reference(self) -> Vector:
+        return self.batches.reference
+
+    def add(self, rows: Rows, point: Vector, ids: Ids | None) -> None:
         """Expand the rows at the point and add them up."""
-        eta = rows.eta(point)
-        raw = self.loss.score(eta, rows.y)
-        score = -rows.weighted(raw)
-        edges = self.batches.edges(len(rows.y), starts)
-        if self.loss.quadratic:
-            root = rows.Z if rows.weight is None else np.sqrt(rows.weight)[:, None] * rows.Z
-            bend = rows.total_weight
-        else:
-            weights = rows.weighted(self.loss.weight(eta, rows.y))
-            root = np.sqrt(weights)[:, None] * rows.Z
-            bend = float(weights.sum())
+        expanded = Expanded.of(rows, self.loss, point)
         if self.sample is not None:
-            self.sample.add(rows, eta, self.n_rows)
-        U, H = pieces(rows.Z, root, score, edges)
-        B = U + H @ (point - self.reference)
-        self.batches.add(edges, B, H, starts is not None)
-        self.score += B.sum(axis=0)
+            self.sample.add(rows, expanded.eta, self.loss, ids, self.n_rows)
+        gap = point - self.reference
+        enter_batches(self.batches, rows.Z, expanded, gap)
+        if self.buckets is not None and ids is not None:
+            enter_buckets(self.buckets, rows.Z, expanded, gap, ids)
         if self.loss.rough:
-            self.score += rows.weighted(raw - self.loss.root(eta, rows.y)) @ rows.Z
-        self.curvature += H.sum(axis=0)
+            raw, smooth = self.loss.score(expanded.eta, rows.y), self.loss.root(expanded.eta, rows.y)
+            self.smoothing += rows.weighted(raw - smooth) @ rows.Z
         self.weight += rows.total_weight
-        squares = (
-            score * score
-            if rows.weight is None
-            else rows.weighted((score / np.where(rows.weight > 0, rows.weight, 1.0)) ** 2)
-        )
-        self.moments += (squares.sum(), bend, self._mistakes(eta, rows))
+        score = expanded.score
+        squares = score @ score if rows.weight is None else np.sum(score**2 / rows.weight)
+        self.moments += (float(squares), expanded.bend)
+
+    @contextmanager
+    def including(self, rows: Rows, ids: Ids | None, point: Callable[[ChunkSums], Vector]) -> Iterator[ChunkSums]:
+        """The sums with these rows added, for reading; afterwards everything is as it was."""
+        if not len(rows):
+            yield self
+            return
+        wide = self.batches.sums.H.size > MOST_COPIED
+        reader = copy(self)
+        reader.sample, reader.buckets = deepcopy(self.sample), deepcopy(self.buckets)
+        reader.smoothing, reader.moments = self.smoothing.copy(), self.moments.copy()
+        if not wide:
+            reader.batches = self.batches.copy()
+            reader.add(rows, point(reader), ids)
+            yield reader
+            return
+        with self.batches.borrowed():
+            reader.add(rows, point(reader), ids)
+            yield reader
 
     def centre(self, penalty: Vector) -> Vector:
         """The root of the expanded equation, with the penalty's weights for all rows together."""
-        rhs = self.score - penalty * self.reference
-        return np.asarray(self.reference + solve_spd(self.curvature + np.diag(penalty), rhs))
+        rhs = self.batches.score() + self.smoothing - penalty * self.reference
+        return np.asarray(self.reference + solve_spd(self.batches.curvature() + np.diag(penalty), rhs))
 
     def dispersion(self, centre: Vector) -> float:
-        """Sum of squared scores over sum of weights, at the centre."""
-        if self.sample is not None:
-            return self.sample.dispersion(self.loss, centre)
-        squares, bend, _ = self.moments.tolist()
+        """Sum of squared scores over sum of weights, at the centre; at the points of expansion if not quadratic."""
+        squares, bend = self.moments.tolist()
         if self.loss.quadratic:  # moved from the reference to the centre
             gap = centre - self.reference
-            squares += float(gap @ self.curvature @ gap - 2.0 * gap @ self.score)
+            squares += float(gap @ self.batches.curvature() @ gap - 2.0 * gap @ self.batches.score())
         return float(max(squares, 0.0) / max(bend, 1e-300))
 
-    def _mistakes(self, eta: Vector, rows: Rows) -> float:
-        return float(np.count_nonzero((eta > 0.0) != (rows.y > 0.5))) if self.loss.name == "logistic" else 1.0
-
     def to_state(self) -> dict[str, Any]:
-        return {name: getattr(self, name).copy() for name in _ARRAYS} | {
+        return {
+            "smoothing": self.smoothing.copy(),
+            "moments": self.moments.copy(),
             "weight": self.weight,
             "batches": self.batches.to_state(),
+            "buckets": None if self.buckets is None else self.buckets.to_state(),
             "sample": None if self.sample is None else self.sample.to_state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Become what `to_state` described."""
-        for name in _ARRAYS:
-            setattr(self, name, np.array(state[name], dtype=np.float64))
+        self.smoothing = np.array(state["smoothing"], dtype=np.float64)
+        self.moments = np.array(state["moments"], dtype=np.float64)
         self.weight = float(state["weight"])
-        self.batches = ScoreBatches.from_state(state["batches"])
-        if state["sample"] is not None:
-            self.sample = RowSample.from_state(state["sample"])
+        self.batches = BatchStore.from_state(state["batches"])
+        self.buckets = None if state["buckets"] is None else BucketStore.from_state(state["buckets"])
+        self.sample = None if state["sample"] is None else RowSample.from_state(state["sample"])
+
+
+def enter_batches(store: BatchStore, Z: Vector, expanded: Expanded, gap: Vector) -> None:
+    """Add rows in time order; `gap` is the point of expansion less the reference."""
+    at = 0
+    while at < len(Z):
+        part = slice(at, at + store.room)
+        edges = store.edges(len(Z[part]))
+        U, H = pieces(Z[part], expanded.root[part], expanded.score[part], edges)
+        store.add(edges, U + H @ gap, H)
+        at += len(Z[part])
+
+
+def enter_buckets(store: BucketStore, Z: Vector, expanded: Expanded, gap: Vector, ids: Ids) -> None:
+    """Add rows to the buckets of their groups."""
+    places = store.places(ids)
+    order = np.argsort(places, kind="stable")
+    used, first = np.unique(places[order], return_index=True)
+    edges = np.append(first, len(places)).astype(np.int64)
+    U, H = pieces(Z[order], expanded.root[order], expanded.score[order], edges)
+    store.add(used, U + H @ gap, H, np.diff(edges).astype(np.float64))
+
+
+def pieces(Z: Vector, root: Vector, score: Vector, edges: NDArray[np.int64]) -> tuple[Vector, Vector]:
+    """Scores and curvatures of the pieces between the edges; equal pieces go through one stacked product."""
+    count, size = len(edges) - 1, Z.shape[1]
+    step = int(edges[1] - edges[0])
+    if step > 0 and len(Z) == count * step and (np.diff(edges) == step).all():
+        stacked = root.reshape(count, step, size)
+        H = stacked.transpose(0, 2, 1) @ stacked
+        U = (score.reshape(count, 1, step) @ Z.reshape(count, step, size))[:, 0]
+        return U, H
+    U, H = np.empty((count, size)), np.empty((count, size, size))
+    for j in range(count):
+        piece = slice(edges[j], edges[j + 1])
+        U[j] = score[piece] @ Z[piece]
+        H[j] = root[piece].T @ root[piece]
+    return U, H

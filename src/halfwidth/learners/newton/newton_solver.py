@@ -1,9 +1,9 @@
-"""Damped Newton on a chunk of rows plus a quadratic that stands for all rows before it.
+"""Fits to a chunk of rows, plus a quadratic that stands for all rows before it.
 
     minimise  sum_i w_i loss(o_i + z_i'theta, y_i) + (theta - c)' Q (theta - c) / 2
 
-by theta - t (Z'WZ + Q)^-1 gradient with t halved until the value falls by a share of what the quadratic model promises.
-Undamped steps diverge on logistic and Poisson chunks.
+by damped Newton steps (`halfwidth.equation.newton`). Undamped ones diverge on logistic and Poisson chunks. Losses with a
+scale of their residuals take turns: the minimum at a scale, the scale at the minimum.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.equation.newton import Minimum, damped_newton
 from halfwidth.families import Loss
 from halfwidth.families.base import NORMAL_MAD
 from halfwidth.families.linear import Linear
@@ -20,10 +21,8 @@ from halfwidth.families.quantile import Quantile
 
 Vector = NDArray[np.float64]
 
-SINGULAR = 1e-12
-_MOST_ITERATIONS = 50
-_MOST_HALVINGS = 30
-_SCALE_ROUNDS = 4
+_SCALE_ROUNDS = 30
+_SCALE_SETTLED = 1e-4
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,13 @@ class Rows:
     y: Vector
     weight: Vector | None
     offset: Vector | None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, chosen: slice | NDArray[np.intp]) -> Rows:
+        parts = (None if part is None else part[chosen] for part in (self.weight, self.offset))
+        return Rows(self.Z[chosen], self.y[chosen], *parts)
 
     def eta(self, theta: Vector) -> Vector:
         eta = self.Z @ theta
@@ -47,68 +53,44 @@ class Rows:
         return float(len(self.y)) if self.weight is None else float(self.weight.sum())
 
 
-def solve_spd(Q: Vector, g: Vector) -> Vector:
-    """Q^-1 g for a symmetric non-negative Q brought to unit diagonal; directions without curvature get zero."""
-    from scipy.linalg.lapack import dposv
-
-    diagonal = np.diag(Q)
-    d = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
-    R = Q * d[:, None] * d
-    rhs = (g.T * d).T
-    factor, x, info = dposv(R, rhs)
-    if info == 0 and np.min(np.diag(factor)) ** 2 > SINGULAR:
-        return np.asarray((x.T * d).T)
-    values, vectors = np.linalg.eigh(R)
-    keep = values > SINGULAR * max(values[-1], 1e-300)
-    V = vectors[:, keep]
-    return np.asarray(((V / values[keep] @ (V.T @ rhs)).T * d).T)
-
-
-def minimise(rows: Rows, loss: Loss, start: Vector, centre: Vector, Q: Vector, tolerance: float) -> Vector:
+def minimise(rows: Rows, loss: Loss, start: Vector, centre: Vector, Q: Vector, tolerance: float) -> Minimum:
     """The minimiser, to a squared Newton decrement of `tolerance` (in units of the loss)."""
+    eta = np.empty(0)
 
-    def value(theta: Vector) -> float:
-        gap = theta - centre
-        with np.errstate(over="ignore"):
-            return float(rows.weighted(loss.value(rows.eta(theta), rows.y)).sum() + 0.5 * gap @ Q @ gap)
-
-    theta, current = start, value(start)
-    for _ in range(_MOST_ITERATIONS):
+    def gradient(theta: Vector) -> Vector:
+        nonlocal eta
         eta = rows.eta(theta)
-        gradient = rows.weighted(loss.slope(eta, rows.y)) @ rows.Z + Q @ (theta - centre)
+        return np.asarray(rows.weighted(loss.slope(eta, rows.y)) @ rows.Z + Q @ (theta - centre))
+
+    def hessian(theta: Vector) -> Vector:
         root = np.sqrt(rows.weighted(loss.weight(eta, rows.y)))[:, None] * rows.Z
-        step = solve_spd(root.T @ root + Q, gradient)
-        decrement = float(gradient @ step)
-        if not decrement > tolerance:
-            break
-        t, best = 1.0, value(theta - step)
-        for _ in range(_MOST_HALVINGS):
-            if best <= current - 1e-4 * t * decrement:
-                break
-            t *= 0.5
-            best = value(theta - t * step)
-        if not best < current:
-            break
-        theta, current = theta - t * step, best
-    return theta
+        return np.asarray(root.T @ root + Q)
+
+    return damped_newton(gradient, hessian, start, tolerance)
 
 
 def first_fit(rows: Rows, loss: Loss, start: Vector, Q: Vector, tolerance: float) -> Vector:
-    """The fit to the first rows; losses with a scale begin at least squares and settle their scale on the way."""
+    """The fit to rows by themselves; losses with a scale begin at least squares and settle their scale on the way."""
     if not loss.uses_scale:
-        return minimise(rows, loss, start, start, Q, tolerance)
-    theta = minimise(rows, Linear(), start, start, Q, tolerance)
+        return minimise(rows, loss, start, start, Q, tolerance).theta
+    theta = minimise(rows, Linear(), start, start, Q, tolerance).theta
+    return settle_scale(rows, loss, theta, start, Q, tolerance)
+
+
+def settle_scale(rows: Rows, loss: Loss, theta: Vector, centre: Vector, Q: Vector, tolerance: float) -> Vector:
+    """The minimiser with the scale of its own residuals, which the loss keeps."""
+    loss.sharpen(len(rows), rows.Z.shape[1])
     for _ in range(_SCALE_ROUNDS):
-        loss.scale = robust_scale(rows, theta, loss)
-        loss.sharpen(rows.total_weight, rows.Z.shape[1])
-        theta = minimise(rows, loss, theta, start, Q, tolerance)
+        before, loss.scale = loss.scale, robust_scale(rows, theta, loss)
+        theta = minimise(rows, loss, theta, centre, Q, tolerance).theta
+        if abs(loss.scale - before) <= _SCALE_SETTLED * loss.scale:
+            break
     return theta
 
 
 def prior_weights(rows: Rows) -> Vector:
     """The weight of one row at the column's farthest, so that no rare level can run away on the first rows."""
-    Z = rows.Z if rows.weight is None else rows.Z[rows.weight > 0.0]
-    return np.asarray(np.maximum(np.max(Z**2, axis=0, initial=0.0), 1.0))
+    return np.asarray(np.maximum(np.max(rows.Z**2, axis=0, initial=0.0), 1.0))
 
 
 def robust_scale(rows: Rows, theta: Vector, loss: Loss) -> float:
@@ -120,7 +102,7 @@ def robust_scale(rows: Rows, theta: Vector, loss: Loss) -> float:
     spread = np.abs(residual)
     mean = float(weight @ spread) / max(float(weight.sum()), 1e-300)
     scale = weighted_median(spread, weight) / NORMAL_MAD
-    return scale if scale > 1e-6 * mean else max(mean, 1e-12)
+    return scale if scale > 1e-6 * mean else max(mean, 1e-300)
 
 
 def weighted_median(values: Vector, weight: Vector) -> float:

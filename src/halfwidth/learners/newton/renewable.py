@@ -7,14 +7,17 @@ theta_j, the minimiser of its own loss plus the quadratic that stands for all ch
     U_j = -grad loss_j(theta_j),  H_j = hess loss_j(theta_j),  A_j = A_{j-1} + H_j,
     c_j solves sum_i U_i + H_i (theta_i - c) = 0.
 
-For squared loss c is least squares, exactly. The covariance of c is A^-1 V A^-1 with V the long-run covariance of the
-batch residuals r_b = U_b + H_b (theta_b - c) (`halfwidth.inference.longrun`), over batches far shorter than the chunks
-at first, merged to flat memory later on (`halfwidth.learners.newton.score_batches`). The cost is O(d^2) a row. On a
-problem's own stream the same is `halfwidth.learners.newton.chunked`.
+For squared loss c is least squares, exactly. What the rows say goes into the stores of `halfwidth.equation`, whose
+batch jackknife gives the errors of c. The cost is O(d^2) per row. On a problem's own stream the same is
+`halfwidth.learners.newton.chunked`.
+
+Weights are probability weights: a row of weight w stands for w rows of its kind, and only ratios of weights matter.
+They are divided by the mean weight of the first chunk. Rows of weight zero do not count.
 
 A prior of one row's weight around the start tames first chunks that do not identify theta_j, like one that is
-separable; it moves theta_j, where the loss is expanded, and never enters the equation for c. What the expansion
-leaves out is estimated on a thinned sample of rows and put back (`halfwidth.learners.newton.kept_sample`).
+separable; it moves theta_j, where the loss is expanded, and never enters the equation for c. While a sample of rows
+still holds all of them the estimate is the offline fit (`offline_fit`); later, what the expansions leave out is estimated
+on the thinned sample and put back (`refinement`).
 
 L. Luo and P. X.-K. Song, *Renewable estimation and incremental inference in generalized linear models with streaming
 data sets*, JRSS B 82 (2020); the batches of scores, which make the errors right for dependent rows, are ours.
@@ -22,9 +25,9 @@ data sets*, JRSS B 82 (2020); the batches of scores, which make the errors right
 | formula         | here                                      |
 |-----------------|-------------------------------------------|
 | theta_j         | `point`                                   |
-| A_j             | `curvature` of `ChunkSums`                |
-| sum U + H theta | its `score`, relative to its `reference`  |
-| c_j             | `estimate()`                              |
+| A_j             | `ChunkSums.batches.curvature()`           |
+| sum U + H theta | its `score()`, relative to `reference`    |
+| c_j             | `fit().centre`                            |
 """
 
 from __future__ import annotations
@@ -36,24 +39,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.checks import check_count
+from halfwidth.equation import capacity_for, solve_spd
 from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.families import Loss, make_loss
 from halfwidth.learners.newton.chunk_sums import ChunkSums
 from halfwidth.learners.newton.column_scaling import Scaling
-from halfwidth.learners.newton.newton_solver import Rows, first_fit, minimise, prior_weights, robust_scale, solve_spd
-from halfwidth.learners.newton.renewable_state import FIELDS, RELATIONS
+from halfwidth.learners.newton.newton_solver import Rows, first_fit, minimise, prior_weights, robust_scale
+from halfwidth.learners.newton.offline_fit import SETTLED, offline_fit
 from halfwidth.learners.newton.row_buffer import Groups, PendingRows, Piece
-from halfwidth.learners.newton.score_batches import ScoreBatches, capacity_for
-from halfwidth.learners.newton.snapshot import Fit
-from halfwidth.state.schema import Schema, build, validate
+from halfwidth.learners.newton.snapshot import NewtonSnapshot
+from halfwidth.learners.newton.thinned_fit import thinned_fit
 
 Vector = NDArray[np.float64]
 
 CHUNK_ROWS = 1_024
 ROUGH_CHUNK_ROWS = 131_072
 _MOST_PENDING_NUMBERS = 2**21
-_SETTLED = 1e-20
-_SLIGHT = 1e-7
 _CLOSE = 1e-4
 
 
@@ -68,14 +69,7 @@ class RenewableNewton:
     """
 
     kind = "renewable-newton"
-    version = 1
-    SCHEMA = Schema(
-        kind,
-        version,
-        FIELDS,
-        {"size": lambda s: s["dim"] + s["intercept"], "width": lambda s: s["dim"] + 3},
-        RELATIONS,
-    )
+    version = 2
 
     def __init__(
         self,
@@ -100,11 +94,11 @@ class RenewableNewton:
         self._groups = Groups()
         self._pending = PendingRows(self.dim, self.chunk_rows)
         self._scaling: Scaling | None = None
+        self._unit = 1.0  # the weight that counts as one
         self._prior = np.zeros(self.size)
         self._prior_centre = np.zeros(self.size)
-        self._sums = ChunkSums(self.loss, self.size, max(1, 2 * self.chunk_rows // capacity_for(self.size)))
-        self._lone = False  # whether the estimate rests on one chunk, solved to the end
-        self._read: Fit | None = None
+        self._sums: ChunkSums | None = None
+        self._read: NewtonSnapshot | None = None
 
     def consume(
         self,
@@ -114,7 +108,7 @@ class RenewableNewton:
         offset: ArrayLike | None = None,
         group: ArrayLike | None = None,
     ) -> Self:
-        """Learn from rows in order; `group` marks rows that belong together, which must be next to each other."""
+        """Learn from rows in order; rows of the same `group`, anywhere in the stream, may depend on each other."""
         X = np.ascontiguousarray(X, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != self.dim:
             raise InputError.of("X", f"have shape (m, {self.dim})", X.shape)
@@ -123,26 +117,20 @@ class RenewableNewton:
         offset = None if offset is None else self._column("offset", offset, len(X))
         if len(X) == 0:
             return self
-        starts = self._groups.starts(group, len(X))
+        piece = Piece(X, y, weight, offset, self._groups.ids(group, len(X)))
+        if weight is not None and not weight.all():
+            piece = piece.take(np.flatnonzero(weight))
         self._read = None
         at = 0
-        while at < len(X):
-            rows = slice(at, min(at + self.chunk_rows - self._pending.filled, len(X)))
-            self._take(
-                (
-                    X[rows],
-                    y[rows],
-                    None if weight is None else weight[rows],
-                    None if offset is None else offset[rows],
-                    None if starts is None else starts[rows],
-                )
-            )
-            at = rows.stop
-        self.n_seen += len(X)
+        while at < len(piece):
+            part = piece.take(slice(at, at + self.chunk_rows - self._pending.filled))
+            self._take(part)
+            at += len(part)
+        self.n_seen += len(piece)
         return self
 
-    def fit(self) -> Fit:
-        """What all rows so far say. Reading changes nothing; it is remembered until the next row."""
+    def fit(self) -> NewtonSnapshot:
+        """What all rows so far say; reading changes nothing, and is remembered until the next row."""
         if self._read is None:
             if self.n_seen == 0:
                 raise NotEnoughData.rows("an estimate", 0, 1)
@@ -151,14 +139,17 @@ class RenewableNewton:
 
     def second_pass(self) -> RenewableNewton:
         """A learner for the same rows once more, expanded at this estimate: one Newton step on all rows at once."""
-        return RenewableNewton(
+        found = self.fit()
+        learner = RenewableNewton(
             self.dim,
-            copy(self.loss),
+            copy(found.loss),
             intercept=self.intercept,
             ridge=self.ridge,
-            anchor=self.fit().params,
+            anchor=found.params,
             chunk_rows=self.chunk_rows,
         )
+        learner._scaling, learner._unit = self._scaling or found.scaling, self._unit
+        return learner
 
     def _column(self, name: str, values: ArrayLike, rows: int) -> Vector:
         column = np.ascontiguousarray(values, dtype=np.float64)
@@ -169,7 +160,7 @@ class RenewableNewton:
     def _take(self, piece: Piece) -> None:
         """Absorb a whole chunk at once; put less aside until it fills one."""
         pending = self._pending
-        if pending.filled == 0 and len(piece[1]) == self.chunk_rows:
+        if pending.filled == 0 and len(piece) == self.chunk_rows:
             self._absorb(piece)
             return
         pending.keep(piece)
@@ -177,97 +168,89 @@ class RenewableNewton:
             self._absorb(pending.piece(bool(self._groups.given)))
             pending.filled = 0
 
-    def _absorb(self, piece: Piece, *, last: bool = False) -> None:
-        """Expand a chunk and add it up; `last` polishes a fit that rests on this chunk alone."""
-        X, y, weight, offset, starts = piece
-        first = self._scaling is None
+    def _absorb(self, piece: Piece) -> None:
+        """Expand a chunk and add it up."""
         if self._scaling is None:
-            self._scaling = Scaling.of(X, weight, self.intercept)
-        rows = Rows(self._scaling.apply(X), y, weight, offset)
-        point = self._first_point(rows, last) if first else self._point(rows)
-        if first:
-            self._sums.reference = point.copy()
-        self._sums.add(rows, point, starts)
+            self._unit = _unit_of(piece.weight)
+            self._scaling = Scaling.of(piece.X, piece.weight, self.intercept)
+        rows = self._rows(piece, self._scaling, self._unit)
+        if self._sums is None:
+            self._sums = self._new_sums()
+            point = self._first_point(rows, self._scaling)
+            self._sums.batches.rebase(point)
+        else:
+            point = self._point(rows, self._sums, self._scaling)
+        self._sums.add(rows, point, piece.ids)
 
-    def _first_point(self, rows: Rows, last: bool) -> Vector:
-        assert self._scaling is not None
+    def _new_sums(self) -> ChunkSums:
+        length = max(1, 2 * self.chunk_rows // capacity_for(self.size))
+        return ChunkSums(self.loss, self.size, length, bool(self._groups.given))
+
+    def _rows(self, piece: Piece, scaling: Scaling, unit: float) -> Rows:
+        weight = piece.weight
+        if unit != 1.0:
+            weight = np.full(len(piece), 1.0 / unit) if weight is None else weight / unit
+        return Rows(scaling.apply(piece.X), piece.y, weight, piece.offset)
+
+    def _first_point(self, rows: Rows, scaling: Scaling) -> Vector:
         if self.anchor is not None:
-            return self._scaling.inverse(self.anchor)
-        total = rows.total_weight
-        start = np.zeros(self.size)
-        if self.intercept and total > 0.0:
-            start[0] = self.loss.start(float(rows.weighted(rows.y).sum()) / total)
-        penalty = np.diag(total * self._penalty())
+            return scaling.inverse(self.anchor)
+        start, penalty = self._start(rows), np.diag(rows.total_weight * self._penalty(scaling))
         if self.loss.quadratic:
-            return first_fit(rows, self.loss, start, penalty, _SETTLED)
+            return first_fit(rows, self.loss, start, penalty, SETTLED)
         self._prior, self._prior_centre = prior_weights(rows), start
-        point = first_fit(rows, self.loss, start, penalty + np.diag(self._prior), _CLOSE)
-        if last:
-            slight = np.diag(np.full(self.size, _SLIGHT))  # gives separable rows a minimum at all
-            point = minimise(rows, self.loss, point, np.zeros(self.size), penalty + slight, _SETTLED)
-            self._lone = True
-        return point
+        return first_fit(rows, self.loss, start, penalty + np.diag(self._prior), _CLOSE)
 
-    def _point(self, rows: Rows) -> Vector:
-        """Where to expand the chunk: at the estimate so far if the chunk would hardly move it, at theta_j otherwise."""
+    def _start(self, rows: Rows) -> Vector:
+        start = np.zeros(self.size)
+        if self.intercept:
+            start[0] = self.loss.start(float(rows.weighted(rows.y).sum()) / rows.total_weight)
+        return start
+
+    def _point(self, rows: Rows, sums: ChunkSums, scaling: Scaling) -> Vector:
+        """Where to expand the chunk: theta_j, unless it does not matter or was decided."""
         if self.loss.quadratic or self.anchor is not None:
-            return self._sums.reference
-        seen = self._sums.weight
-        total = seen + rows.total_weight
-        centre = self._sums.centre(seen * self._penalty())
-        self.loss.sharpen(total, self.size)
-        ridge = self._penalty()
-        past = self._sums.curvature + np.diag(seen * ridge)
+            return sums.reference
+        seen, ridge = sums.weight, self._penalty(scaling)
+        centre = sums.centre(seen * ridge)
+        self.loss.sharpen(sums.n_rows + len(rows), self.size)
+        past = sums.batches.curvature() + np.diag(seen * ridge)
         Q = past + np.diag(rows.total_weight * ridge + self._prior)
         centre_Q = solve_spd(Q, past @ centre + self._prior * self._prior_centre)
-        point = minimise(rows, self.loss, centre_Q, centre_Q, Q, _CLOSE)
-        if self.loss.uses_scale and rows.total_weight > 0.0:
+        point = minimise(rows, self.loss, centre_Q, centre_Q, Q, _CLOSE).theta
+        if self.loss.uses_scale:
             change = robust_scale(rows, point, self.loss) - self.loss.scale
-            self.loss.scale += change * rows.total_weight / total
+            self.loss.scale += change * rows.total_weight / (seen + rows.total_weight)
         return point
 
-    def _penalty(self) -> Vector:
+    def _penalty(self, scaling: Scaling) -> Vector:
         """The ridge on the internal scale, for a weight of one; the intercept is free."""
-        assert self._scaling is not None
         penalty = np.zeros(self.size)
-        penalty[int(self.intercept) :] = self.ridge / self._scaling.scale**2
+        penalty[int(self.intercept) :] = self.ridge / scaling.scale**2
         return penalty
 
-    def _fit(self) -> Fit:
-        reader = self._reader() if self._pending.filled else self
-        assert reader._scaling is not None
-        sums, penalty = reader._sums, reader._penalty()
-        centre, curvature = sums.centre(sums.weight * penalty), sums.curvature.copy()
-        if reader._lone and not reader.loss.rough:
-            centre = sums.reference
-        elif sums.sample is not None:
-            centre, curvature = sums.sample.refine(reader.loss, centre, curvature, sums.weight * penalty)
-        correction = self.n_seen / max(self.n_seen - self.size, 1)
-        return Fit(
-            self.n_seen,
-            sums.weight,
-            reader._scaling,
-            centre,
-            curvature,
-            sums.curvature.copy(),
-            np.sqrt(np.maximum(reader._prior, 1.0)),
-            penalty,
-            sums.dispersion(centre) * correction,
-            float(sums.moments[2]),
-            sums.batches,
-            sums.reference,
-            bool(self._groups.given),
-        )
-
-    def _reader(self) -> RenewableNewton:
-        """A copy that has also taken in the rows set aside."""
-        state = self.to_state()
-        empty = {name: state[name][:0] for name in ("pending", "pending_starts")}
-        reader = RenewableNewton._restored({**state, **empty})
-        if reader._scaling is None:
-            reader._sums.batches = ScoreBatches(self.size, _length_for(self._pending.filled, self.size))
-        reader._absorb(self._pending.piece(bool(self._groups.given)), last=True)
-        return reader
+    def _fit(self) -> NewtonSnapshot:
+        piece = self._pending.piece(bool(self._groups.given))
+        unit, scaling = self._unit, self._scaling
+        if scaling is None:
+            unit, scaling = _unit_of(piece.weight), Scaling.of(piece.X, piece.weight, self.intercept)
+        rows, penalty, loss = self._rows(piece, scaling, unit), self._penalty(scaling), copy(self.loss)
+        if self._sums is None:
+            return offline_fit(rows, loss, self._start(rows), penalty, scaling, piece.ids)
+        sample = self._sums.sample
+        if sample is not None and sample.holds_all:
+            centre = self._sums.centre(self._sums.weight * penalty)
+            kept = sample.rows()
+            together = Rows(
+                np.concatenate([kept.Z, rows.Z]),
+                *(np.concatenate(pair) for pair in zip(_columns(kept), _columns(rows), strict=True)),
+            )
+            ids = None if piece.ids is None else np.concatenate([sample.ids, piece.ids])
+            return offline_fit(together, loss, centre, penalty, scaling, ids)
+        reader = copy(self)
+        reader.loss = loss
+        with self._sums.including(rows, piece.ids, lambda sums: reader._point(rows, sums, scaling)) as sums:
+            return thinned_fit(sums, loss, penalty, scaling)
 
     def to_state(self) -> dict[str, Any]:
         """Plain numbers and arrays; `from_state` goes on with the same bits."""
@@ -285,23 +268,20 @@ class RenewableNewton:
             "chunk_rows": self.chunk_rows,
             "n_seen": self.n_seen,
             "grouped": self._groups.given,
-            "last_group": self._groups.last,
             **self._pending.to_state(),
             "column_centre": None if self._scaling is None else self._scaling.centre,
             "column_scale": None if self._scaling is None else self._scaling.scale,
+            "unit": self._unit,
             "prior": self._prior.copy(),
             "prior_centre": self._prior_centre.copy(),
-            **self._sums.to_state(),
+            "sums": None if self._sums is None else self._sums.to_state(),
         }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The learner that `to_state` described; `BadState` if the state breaks a rule of `SCHEMA`."""
-        validate(state, cls.SCHEMA)
-        return build(cls.kind, lambda: cls._restored(state))
-
-    @classmethod
-    def _restored(cls, state: dict[str, Any]) -> Self:
+        if state.get("kind") != cls.kind or state.get("version") != cls.version:
+            found = (state.get("kind"), state.get("version"))
+            raise InputError.of("state", f"be of kind {cls.kind!r}, version {cls.version}", found)
         learner = cls(
             int(state["dim"]),
             make_loss(state["loss"], **state["options"]),
@@ -312,25 +292,35 @@ class RenewableNewton:
         )
         learner.loss.scale, learner.loss.bandwidth = float(state["scale"]), float(state["bandwidth"])
         learner.n_seen = int(state["n_seen"])
-        learner._groups.given, learner._groups.last = state["grouped"], state["last_group"]
+        learner._groups.given, learner._unit = state["grouped"], float(state["unit"])
         learner._pending.restore(state)
         if state["column_centre"] is not None:
             centre, scale = (np.array(state[name], dtype=np.float64) for name in ("column_centre", "column_scale"))
             learner._scaling = Scaling(centre, scale, learner.intercept)
         for name in ("prior", "prior_centre"):
             setattr(learner, f"_{name}", np.array(state[name], dtype=np.float64))
-        learner._sums.restore(state)
+        if state["sums"] is not None:
+            learner._sums = learner._new_sums()
+            learner._sums.restore(state["sums"])
         return learner
 
 
 def chunk_rows_for(loss: Loss, size: int) -> int:
-    """A loss whose score jumps is expanded over many rows at a time, as many as flat memory allows."""
+    """1,024 rows, or a power of two of at least `size` for wide rows, so that solving costs no more than adding up.
+
+    A loss whose score jumps is expanded over many rows at a time, as many as flat memory allows.
+    """
     if not loss.rough:
-        return CHUNK_ROWS
+        return int(max(CHUNK_ROWS, 2 ** int(np.ceil(np.log2(size)))))
     fitting = max(_MOST_PENDING_NUMBERS // (size + 3), CHUNK_ROWS)
     return int(min(ROUGH_CHUNK_ROWS, 2 ** (fitting.bit_length() - 1)))
 
 
-def _length_for(rows: int, size: int) -> int:
-    """The shortest batches, a power of two, of which this many rows fit into the store."""
-    return int(2 ** max(0, int(np.ceil(np.log2(max(rows, 1) / (capacity_for(size) / 2))))))
+def _unit_of(weight: Vector | None) -> float:
+    return 1.0 if weight is None else float(weight.mean())
+
+
+def _columns(rows: Rows) -> tuple[Vector, Vector, Vector]:
+    """y, weight and offset, the last two spelled out."""
+    ones, zeros = np.ones(len(rows)), np.zeros(len(rows))
+    return rows.y, ones if rows.weight is None else rows.weight, zeros if rows.offset is None else rows.offset

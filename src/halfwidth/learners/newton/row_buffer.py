@@ -1,20 +1,39 @@
-"""Rows set aside until they fill a chunk, and where groups of rows start."""
+"""Rows set aside until they fill a chunk, with the hashes of their groups."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from halfwidth.equation.buckets import digests
 from halfwidth.errors import InputError
 
 Vector = NDArray[np.float64]
-Starts = NDArray[np.bool_]
-Piece = tuple[Vector, Vector, Vector | None, Vector | None, Starts | None]
-"""X, y, weight, offset, and whether each row starts a group."""
+Ids = NDArray[np.uint64]
 
 _FIRST_ROOM = 1_024
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Consecutive rows; `ids` are hashes of their groups."""
+
+    X: Vector
+    y: Vector
+    weight: Vector | None
+    offset: Vector | None
+    ids: Ids | None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, rows: slice | NDArray[np.intp]) -> Piece:
+        """Some of the rows."""
+        weight, offset = (None if part is None else part[rows] for part in (self.weight, self.offset))
+        return Piece(self.X[rows], self.y[rows], weight, offset, None if self.ids is None else self.ids[rows])
 
 
 class PendingRows:
@@ -25,65 +44,59 @@ class PendingRows:
         self.most = most
         self.filled = 0
         self._rows = np.empty((0, dim + 3))
-        self._starts = np.empty(0, dtype=np.bool_)
+        self._ids = np.empty(0, dtype=np.uint64)
 
     def keep(self, piece: Piece) -> None:
         """Put rows aside; the caller sees to it that they fit."""
-        X, y, weight, offset, starts = piece
-        if self.filled + len(y) > len(self._rows):
-            self._make_room(self.filled + len(y))
-        to = slice(self.filled, self.filled + len(y))
-        self._rows[to, : self.dim] = X
-        self._rows[to, -3] = y
-        self._rows[to, -2] = 1.0 if weight is None else weight
-        self._rows[to, -1] = 0.0 if offset is None else offset
-        if starts is not None:
-            self._starts[to] = starts
+        if self.filled + len(piece) > len(self._rows):
+            self._make_room(self.filled + len(piece))
+        to = slice(self.filled, self.filled + len(piece))
+        self._rows[to, : self.dim] = piece.X
+        self._rows[to, -3] = piece.y
+        self._rows[to, -2] = 1.0 if piece.weight is None else piece.weight
+        self._rows[to, -1] = 0.0 if piece.offset is None else piece.offset
+        if piece.ids is not None:
+            self._ids[to] = piece.ids
         self.filled = to.stop
 
     def piece(self, grouped: bool) -> Piece:
         """The rows set aside, as copies in C order: the same bits as rows that come straight from the caller."""
         rows = self._rows[: self.filled]
-        starts = self._starts[: self.filled] if grouped else None
-        return rows[:, : self.dim].copy(), rows[:, -3].copy(), rows[:, -2].copy(), rows[:, -1].copy(), starts
+        ids = self._ids[: self.filled].copy() if grouped else None
+        return Piece(rows[:, : self.dim].copy(), rows[:, -3].copy(), rows[:, -2].copy(), rows[:, -1].copy(), ids)
 
     def _make_room(self, rows: int) -> None:
         room = min(self.most, max(rows, 2 * len(self._rows), _FIRST_ROOM))
-        kept, starts = self._rows[: self.filled], self._starts[: self.filled]
+        kept, ids = self._rows[: self.filled], self._ids[: self.filled]
         self._rows = np.empty((room, self.dim + 3))
-        self._starts = np.zeros(room, dtype=np.bool_)
-        self._rows[: self.filled], self._starts[: self.filled] = kept, starts
+        self._ids = np.zeros(room, dtype=np.uint64)
+        self._rows[: self.filled], self._ids[: self.filled] = kept, ids
 
     def to_state(self) -> dict[str, Any]:
-        return {"pending": self._rows[: self.filled].copy(), "pending_starts": self._starts[: self.filled].copy()}
+        return {"pending": self._rows[: self.filled].copy(), "pending_ids": self._ids[: self.filled].copy()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Become what `to_state` described."""
         self.filled = len(state["pending"])
-        self._rows = np.array(state["pending"], dtype=np.float64)
-        self._starts = np.array(state["pending_starts"], dtype=np.bool_)
+        self._rows = np.array(state["pending"], dtype=np.float64).reshape(self.filled, self.dim + 3)
+        self._ids = np.array(state["pending_ids"], dtype=np.uint64)
 
 
 class Groups:
-    """Whether rows come in groups, and the label of the last one."""
+    """Whether rows come in groups: with every chunk, or with none."""
 
     def __init__(self) -> None:
         self.given: bool | None = None
-        self.last: NDArray[Any] | None = None
 
-    def starts(self, group: ArrayLike | None, rows: int) -> Starts | None:
-        """Whether each of the rows starts a group; None where no groups are given."""
-        if self.given is None:
-            self.given = group is not None
-        if self.given != (group is not None):
+    def ids(self, group: ArrayLike | None, rows: int) -> Ids | None:
+        """A hash of every row's group; None where no groups are given."""
+        if self.given is not None and self.given != (group is not None):
             raise InputError("group must be given with every chunk or with none")
         if group is None:
+            self.given = False
             return None
-        ids = np.asarray(group)
-        if ids.shape != (rows,):
-            raise InputError.of("group", f"have shape ({rows},), one label for each row of X", ids.shape)
-        starts = np.empty(rows, dtype=np.bool_)
-        starts[1:] = ids[1:] != ids[:-1]
-        starts[0] = self.last is None or bool(ids[0] != self.last[0])
-        self.last = np.array([ids[-1]])  # text from an object column gets a plain type
-        return starts
+        found = digests(group)
+        if found.shape != (rows,):
+            raise InputError.of("group", f"have shape ({rows},), one label for each row of X", found.shape)
+        self.given = True
+        return found

@@ -3,37 +3,63 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.inference.longrun import LongRun, long_run_covariance
+from halfwidth.equation.batch_store import Sums
+from halfwidth.equation.equation import Equation
+from halfwidth.equation.errors import Errors, jackknife_errors
+from halfwidth.equation.stability import Stability, stability
+from halfwidth.families import Loss
 from halfwidth.learners.newton.column_scaling import Scaling
-from halfwidth.learners.newton.newton_solver import solve_spd
-from halfwidth.learners.newton.score_batches import ScoreBatches
+from halfwidth.learners.newton.newton_solver import Rows
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Fit:
+class NewtonSnapshot:
     """What can be said of all rows so far, on the internal scale; everything a result is made of."""
 
     n: int
     weight: float
     scaling: Scaling
+    loss: Loss
     centre: Vector
     curvature: Vector
+    """At the centre."""
     expanded: Vector
     """The curvature at the points of expansion, before the sample of rows moved it to the centre."""
-    reach: Vector
-    """How far from zero each internal column goes in the first rows, at least one."""
     penalty: Vector
     dispersion: float
-    mistakes: float
-    batches: ScoreBatches
+    sums: Sums
+    """Of the batches, or of the buckets where rows come in groups; b relative to `reference`."""
+    time: Sums
+    """Of batches in time order, at most 64 of them where rows come in groups."""
     reference: Vector
-    grouped: bool
+    time_correction: Vector
+    """What the expansions leave out of each batch of `time`, estimated; nothing where every row is at hand."""
+    batch_rows: int
+    groups: tuple[int, bool] | None
+    """How many groups there are, and whether that is exact."""
+    correction: Vector
+    """Covariance of the centre from estimating what the expansions leave out on a sample of rows."""
+    settled: bool
+    """Whether that estimate could be made."""
+    sample: Rows | None
+    """Rows to look for separation in: all, or a sample."""
+    complete: bool
+    """Whether the sample is all rows."""
+
+    @property
+    def size(self) -> int:
+        return self.centre.size
+
+    @property
+    def grouped(self) -> bool:
+        return self.groups is not None
 
     @property
     def params(self) -> Vector:
@@ -44,37 +70,31 @@ class Fit:
     def information(self) -> Vector:
         return self.curvature + np.diag(self.weight * self.penalty)
 
-    def long_run(self) -> LongRun:
-        """The long-run covariance of the influence of the batches on the internal coefficients."""
-        scores, curvatures, rows = self.batches.with_open()
-        residuals = scores - curvatures @ (self.centre - self.reference)
-        residuals -= np.outer(rows / rows.sum(), residuals.sum(axis=0))
-        return long_run_covariance(solve_spd(self.information, residuals.T).T, independent=self.grouped)
+    @cached_property
+    def errors(self) -> Errors:
+        """Of the internal coefficients."""
+        equation = Equation(self.sums.H, self.sums.b, self.sums.n)
+        residuals = equation.centred_residuals(self.centre - self.reference)
+        return jackknife_errors(equation, residuals, self.information, independent=self.grouped)
 
-    def covariance(self, long_run: LongRun) -> Vector:
-        """Of the estimate, on the user's scale, with the usual n / (n - size) for the fitted coefficients."""
-        T = self.scaling.matrix
-        return np.asarray(T @ long_run.covariance @ T.T) * self.n / max(self.n - self.centre.size, 1)
+    def covariance(self) -> Vector:
+        """Of the estimate, on the user's scale."""
+        return self.errors.covariance(self.scaling.matrix)
+
+    @cached_property
+    def held_still(self) -> Stability:
+        """Whether every coefficient, on the user's scale, holds still over the rows."""
+        time = Equation(self.time.H, self.time.b, self.time.n)
+        gap = self.centre - self.reference
+        residuals = time.residuals(gap) - self.time_correction
+        residuals -= np.outer(time.rows / time.rows.sum(), residuals.sum(axis=0))
+        G = self.scaling.matrix @ self.errors.whitened.C @ self.errors.whitened.C.T
+        information = np.einsum("mi,bij,mj->bm", G, time.A, G, optimize=True)
+        return stability(residuals @ G.T, information, time.rows)
 
     def naive_covariance(self) -> Vector:
         """What one would report if rows were independent and the family's variance function right."""
-        inverse = solve_spd(self.information, np.eye(self.centre.size))
-        T = self.scaling.matrix
-        return np.asarray(self.dispersion * T @ inverse @ self.curvature @ inverse @ T.T)
-
-
-def pieces(Z: Vector, root: Vector, score: Vector, edges: NDArray[np.int64]) -> tuple[Vector, Vector]:
-    """Scores and curvatures of the pieces between the edges; equal pieces go through one stacked product."""
-    count, size = len(edges) - 1, Z.shape[1]
-    step = int(edges[1] - edges[0])
-    if step > 0 and len(Z) == count * step and (np.diff(edges) == step).all():
-        stacked = root.reshape(count, step, size)
-        H = stacked.transpose(0, 2, 1) @ stacked
-        U = (score.reshape(count, 1, step) @ Z.reshape(count, step, size))[:, 0]
-        return U, H
-    U, H = np.empty((count, size)), np.empty((count, size, size))
-    for j in range(count):
-        piece = slice(edges[j], edges[j + 1])
-        U[j] = score[piece] @ Z[piece]
-        H[j] = root[piece].T @ root[piece]
-    return U, H
+        C = self.errors.whitened.C
+        inverse = self.scaling.matrix @ C @ C.T
+        share = self.weight / self.n
+        return np.asarray(share * self.dispersion * inverse @ self.curvature @ inverse.T)

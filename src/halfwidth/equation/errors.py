@@ -1,0 +1,116 @@
+"""Errors of the root: jackknifed influences under a quadratic spectral kernel, where data do not respond to theta.
+
+Short batches hold their own noise and the kernel what is correlated across them (`halfwidth.inference.longrun`); the
+jackknife has the factors n / (n - d) and 1 / (1 - mean kernel) in it (`halfwidth.equation.jackknife`), but not what the
+kernel misses of dependence in small samples (`halfwidth.inference.autoregressive_bias`). Groups are independent: no kernel. Where one batch knows much about a direction and dependence reaches beyond one batch, batches are
+merged up to the bandwidth first, as deleting one of them is else no deletion of what it knows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.equation.equation import Equation
+from halfwidth.equation.jackknife import FEWEST_KEPT, MOST_FLOPS, Deletions
+from halfwidth.equation.linear_algebra import Whitening, whitening
+from halfwidth.inference.autoregressive_bias import shortfall
+from halfwidth.inference.longrun import andrews_bandwidth, kernel_weights, toeplitz_product
+
+Vector = NDArray[np.float64]
+
+HIGH_SHARE = 0.25
+FEWEST_MERGED = 16
+TAKES_PART = 1e-5
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Variances and degrees of freedom of any direction, given in the coordinates of the equation."""
+
+    deletions: Deletions
+    whitened: Whitening
+    bandwidth: float
+    merged: int
+    """How many batches of the store make one batch here."""
+
+    @property
+    def batches(self) -> int:
+        return len(self.deletions.s)
+
+    def covariance(self, directions: Vector) -> Vector:
+        """Of the directions (m, d) times the root."""
+        u = self.deletions.influences(directions)
+        if self.bandwidth > 0.0:
+            u = u * np.sqrt(shortfall(u, self.deletions.information(directions), self.bandwidth))
+        smoothed = toeplitz_product(kernel_weights(len(u), self.bandwidth), u)
+        V = u.T @ smoothed
+        return np.asarray(0.5 * (V + V.T))
+
+    def degrees_of_freedom(self, directions: Vector) -> Vector:
+        return self.deletions.degrees_of_freedom(directions, self.bandwidth)
+
+    def shares(self, directions: Vector) -> Vector:
+        """The largest share of one batch in the information about each direction."""
+        return self.deletions.shares(directions)
+
+    def undetermined(self, directions: Vector) -> NDArray[np.bool_]:
+        """Which directions the rows do not determine, or only those of one batch."""
+        return unseen(self.whitened, directions) | self.deletions.is_lone(directions)
+
+
+def unseen(whitened: Whitening, directions: Vector) -> NDArray[np.bool_]:
+    """Which directions reach into what the rows do not determine."""
+    null = whitened.null
+    if not null.shape[1]:
+        return np.zeros(len(directions), dtype=np.bool_)
+    size = np.linalg.norm(null, axis=1)  # in the coordinate's own unit
+    unit = np.where(size > 0.0, size, 1.0)
+    reach = np.abs(directions @ (null / np.linalg.norm(null / unit[:, None], axis=0)))
+    return np.asarray(reach.max(axis=1) > TAKES_PART * np.abs(directions) @ unit)
+
+
+def jackknife_errors(
+    equation: Equation, residuals: Vector, information: Vector, *, independent: bool = False
+) -> Errors:
+    """Errors for batches in time order, or for independent ones (buckets of groups).
+
+    Parameters
+    ----------
+    equation : Equation
+        Whose matrices are deleted, batch by batch.
+    residuals : ndarray
+        Of the batches at the root (K, d), adding up to zero.
+    information : ndarray
+        The sum of the batches' matrices, with a penalty if there is one.
+    independent : bool
+        Whether no kernel is needed.
+    """
+    whitened = whitening(information)
+    A, rows, r, merged = equation.A, equation.rows, residuals, 1
+    size = len(information)
+    while len(rows) > FEWEST_KEPT and len(rows) * size**3 > MOST_FLOPS and not independent:
+        A, r, rows, merged = _pairs(A), _pairs(r), _pairs(rows), 2 * merged
+    bandwidth = 0.0 if independent else _bandwidth(r, whitened)
+    deletions = Deletions.of(A, r, whitened)
+    high = deletions.shares(np.eye(size)).max(initial=0.0) > HIGH_SHARE
+    while high and bandwidth > 1.0 and len(rows) >= 2 * FEWEST_MERGED:
+        A, r, rows, merged = _pairs(A), _pairs(r), _pairs(rows), 2 * merged
+        bandwidth = _bandwidth(r, whitened)
+        deletions = Deletions.of(A, r, whitened)
+    return Errors(deletions, whitened, bandwidth, merged)
+
+
+def _bandwidth(residuals: Vector, whitened: Whitening) -> float:
+    influences = residuals @ whitened.C @ whitened.C.T
+    return min(andrews_bandwidth(influences), len(residuals) / 4.0)
+
+
+def _pairs(x: Vector) -> Vector:
+    """Sums of neighbours; an odd last one joins the last pair."""
+    pairs = x[0 : len(x) - 1 : 2] + x[1::2]
+    if len(x) % 2 and len(pairs):
+        pairs[-1] += x[-1]
+    return np.asarray(pairs)

@@ -1,0 +1,76 @@
+"""Damped Newton steps on a convex function of which the gradient and the Hessian are known.
+
+    s = H(theta)^-1 g(theta),   theta <- theta - t s,
+
+with t halved from 1 on until s'g(theta - t s) >= -s'g(theta) / 2, that is until the step does not go far past the
+minimum along s; a gradient that is not finite counts as far past. Needs no value of the function, so that anyone's
+gradients will do. It stops when the squared decrement s'g has fallen to the tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.equation.linear_algebra import solve_spd
+
+Vector = NDArray[np.float64]
+
+MOST_STEPS = 50
+_MOST_HALVINGS = 60
+
+
+class Minimum(NamedTuple):
+    """Where the steps ended, the Hessian there, the last decrement, and whether it fell to the tolerance."""
+
+    theta: Vector
+    hessian: Vector
+    decrement: float
+    converged: bool
+
+
+def damped_newton(
+    gradient: Callable[[Vector], Vector],
+    hessian: Callable[[Vector], Vector],
+    start: Vector,
+    tolerance: float,
+    *,
+    relative: bool = False,
+    most_steps: int = MOST_STEPS,
+) -> Minimum:
+    """Minimise from `start` on.
+
+    Parameters
+    ----------
+    gradient, hessian : callable
+        Of theta. The Hessian is asked for at the last theta of which the gradient was.
+    start : ndarray
+        Where to begin.
+    tolerance : float
+        Largest squared decrement at the end; a share of the largest one seen, if `relative`.
+    most_steps : int
+        After so many steps it gives up.
+    """
+    theta, largest = start, 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        g, H = gradient(theta), hessian(theta)
+        for _ in range(most_steps):
+            step = solve_spd(H, g)
+            decrement = float(g @ step)
+            largest = max(largest, decrement)
+            if not decrement > (tolerance * largest if relative else tolerance):
+                return Minimum(theta, H, decrement, bool(np.isfinite(decrement)))
+            t = 1.0
+            for _ in range(_MOST_HALVINGS):
+                trial = theta - t * step
+                new = gradient(trial)
+                if np.isfinite(new).all() and step @ new >= -0.5 * decrement:
+                    break
+                t *= 0.5
+            if np.array_equal(trial, theta):  # rounding ends the search before the tolerance does
+                return Minimum(theta, H, decrement, True)
+            theta, g, H = trial, new, hessian(trial)
+    return Minimum(theta, H, decrement, False)

@@ -1,0 +1,86 @@
+"""A result in which every direction has its own degrees of freedom.
+
+A coefficient that rests on a few batches has few, whatever the others have (`halfwidth.equation.jackknife`). Below
+`FEWEST` there is no interval: estimate, and NaN for its error. Joint statements are Hotelling's with the smallest degrees
+of freedom among their directions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from halfwidth.equation.errors import Errors
+from halfwidth.errors import NotIdentified
+from halfwidth.inference.result import Result
+from halfwidth.inference.student_law import StudentLaw, student_quantile, student_tail
+from halfwidth.inference.wald import WaldTest
+
+Vector = NDArray[np.float64]
+
+FEWEST = 2.0
+"""Fewer degrees of freedom give no interval."""
+
+
+@dataclass(frozen=True)
+class EquationResult(Result):
+    """`covariance` has NaN for the coefficients without an interval, `df` their degrees of freedom.
+
+    `errors` works in the coordinates of the equation: the coefficients are `basis` (d, k) times those.
+    """
+
+    errors: Errors | None = None
+    basis: Vector = field(default_factory=lambda: np.empty((0, 0)))
+    df: Vector = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def refused(self) -> NDArray[np.bool_]:
+        """Which coefficients have no interval."""
+        return np.isnan(np.diag(self.covariance))
+
+    def degrees_of_freedom(self, directions: Vector) -> Vector:
+        """Of each direction (m, d): two moments of its own quadratic form; a coefficient's are known already."""
+        found = np.empty(len(directions))
+        for i, v in enumerate(directions):
+            used = np.flatnonzero(v)
+            if len(used) == 1 or self.errors is None:
+                found[i] = self.df[used].min(initial=np.inf)
+            else:
+                found[i] = self.errors.degrees_of_freedom((v @ self.basis)[None])[0]
+        return found
+
+    def critical_values(self, directions: Vector, level: float) -> Vector:
+        return student_quantile(level, self.degrees_of_freedom(directions))
+
+    def tails(self, t: ArrayLike, directions: Vector) -> Vector:
+        return student_tail(t, self.degrees_of_freedom(directions))
+
+    def wald_test(self, R: ArrayLike, r: ArrayLike = 0.0) -> WaldTest:
+        rows = np.atleast_2d(self._check_directions(R))
+        smallest = float(self.degrees_of_freedom(rows).min())
+        return replace(self, law=StudentLaw(smallest))._plain_wald(rows, r)
+
+    def _plain_wald(self, rows: Vector, r: ArrayLike) -> WaldTest:
+        return super().wald_test(rows, r)
+
+    def _check_directions(self, direction: ArrayLike) -> Vector:
+        v = super()._check_directions(direction)
+        bad = (np.atleast_2d(v)[:, self.refused] != 0.0).any(axis=0)
+        if bad.any():
+            at = np.flatnonzero(self.refused)[bad]
+            named = [self.names[j] if self.names else str(j) for j in at.tolist()]
+            raise NotIdentified(
+                f"there is no error for {', '.join(named[:8])}, so none for a direction that contains it; see the "
+                "status of each coefficient",
+                "unidentified",
+            )
+        return v
+
+    def _variances(self, rows: Vector) -> Vector:
+        kept = ~self.refused
+        return np.asarray(np.einsum("md,de,me->m", rows[:, kept], self.covariance[np.ix_(kept, kept)], rows[:, kept]))
+
+    def _full_covariance(self, asked: str) -> Vector:
+        return self.covariance if asked == "cov_params()" else np.where(np.isnan(self.covariance), 0.0, self.covariance)

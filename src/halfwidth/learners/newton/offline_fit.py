@@ -1,0 +1,82 @@
+"""The fit to all rows at once, while the sample still holds every one of them.
+
+The expansions are then made again at the estimate itself, so that nothing is left out of the equation, and the batches
+are what an offline fit would have.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.equation import BatchStore, capacity_for, solve_spd
+from halfwidth.equation.buckets import BucketStore
+from halfwidth.families import Loss
+from halfwidth.learners.newton.chunk_sums import TIME_BATCHES, Expanded, enter_batches, enter_buckets
+from halfwidth.learners.newton.column_scaling import Scaling
+from halfwidth.learners.newton.kept_sample import Ids
+from halfwidth.learners.newton.newton_solver import Rows, minimise, settle_scale
+from halfwidth.learners.newton.snapshot import NewtonSnapshot
+
+Vector = NDArray[np.float64]
+
+SETTLED = 1e-20
+SLIGHT = 1e-7
+"""A penalty that gives separable rows a minimum at all."""
+_ROOT_STEPS = 3
+
+
+def offline_fit(
+    rows: Rows, loss: Loss, start: Vector, penalty: Vector, scaling: Scaling, ids: Ids | None
+) -> NewtonSnapshot:
+    """The snapshot of these rows; `loss` keeps the scale it settles at, and `penalty` is for a weight of one."""
+    total, size = rows.total_weight, len(start)
+    Q = np.diag(total * penalty + SLIGHT)
+    zero = np.zeros(size)
+    if loss.uses_scale:
+        point = settle_scale(rows, loss, start, zero, Q, SETTLED)
+    else:
+        point = minimise(rows, loss, start, zero, Q, SETTLED).theta
+    expanded = Expanded.of(rows, loss, point)
+    curvature = np.asarray(expanded.root.T @ expanded.root)
+    centre = point
+    if loss.rough:
+        centre = _smooth_root(rows, loss, point, curvature, total * penalty)
+        expanded = Expanded.of(rows, loss, centre)
+        curvature = np.asarray(expanded.root.T @ expanded.root)
+    gap = np.zeros(size)
+    few = capacity_for(size, TIME_BATCHES)
+    grouped = ids is not None
+    time = BatchStore(size, length_for(len(rows), few if grouped else capacity_for(size)), few if grouped else None)
+    enter_batches(time, rows.Z, expanded, gap)
+    sums, groups = time.closed(), None
+    if ids is not None:
+        buckets = BucketStore(size)
+        enter_buckets(buckets, rows.Z, expanded, gap, ids)
+        sums, groups = buckets.closed(), buckets.groups
+    squares = rows.weighted(loss.score(expanded.eta, rows.y) ** 2).sum()
+    correction = len(rows) / max(len(rows) - size, 1)
+    return NewtonSnapshot(
+        n=len(rows), weight=total, scaling=scaling, loss=loss, centre=centre, curvature=curvature, expanded=curvature,
+        penalty=penalty, dispersion=correction * float(squares) / max(expanded.bend, 1e-300), sums=sums,
+        time=time.closed(), reference=centre, time_correction=np.zeros(size), batch_rows=time.length, groups=groups,
+        correction=np.zeros((size, size)), settled=True, sample=rows, complete=True,
+    )  # fmt: skip
+
+
+def _smooth_root(rows: Rows, loss: Loss, point: Vector, curvature: Vector, penalty: Vector) -> Vector:
+    """The root of the smooth score near the minimum; the last of a few steps that get shorter."""
+    best = np.inf
+    for _ in range(_ROOT_STEPS):
+        gradient = rows.weighted(loss.root(rows.eta(point), rows.y)) @ rows.Z + penalty * point
+        step = solve_spd(curvature + np.diag(penalty), gradient)
+        decrement = float(gradient @ step)
+        if not 0.0 < decrement < 0.5 * best:
+            break
+        point, best = point - step, decrement
+    return point
+
+
+def length_for(rows: int, capacity: int) -> int:
+    """The shortest batches, a power of two, of which this many rows fit into the store."""
+    return int(2 ** max(0, int(np.ceil(np.log2(max(rows, 1) / (capacity / 2))))))

@@ -1,0 +1,102 @@
+"""The estimate corrected for what the expansions leave out, measured on the kept sample.
+
+With F the expanded equation at all rows and m rows of the sample that stand for M m,
+
+    G(c) = (sum H + P) (c - c_0) + M sum_sample w_i remainder_i(c) z_i = 0,
+
+solved by Newton steps from c_0, the root of F alone; if these do not settle, from the sample's own fit. The sampling
+covariance of the correction is M (M - 1) A^-1 (sum w_i^2 remainder_i^2 z_i z_i') A^-1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.equation import solve_spd
+from halfwidth.families import Loss
+from halfwidth.learners.newton.kept_sample import RowSample
+from halfwidth.learners.newton.newton_solver import Rows, minimise, settle_scale
+from halfwidth.learners.newton.offline_fit import SETTLED, SLIGHT
+
+Vector = NDArray[np.float64]
+
+_ROUNDS = 25
+_CLOSE = 1e-8
+_FAR = 1.0
+
+
+class Refined(NamedTuple):
+    """The corrected centre, the curvature there, the correction's covariance, and whether the steps settled."""
+
+    centre: Vector
+    curvature: Vector
+    covariance: Vector
+    settled: bool
+    remainders: Vector
+    """Of every sampled row, times its weight."""
+
+
+def refine(sample: RowSample, loss: Loss, centre: Vector, curvature: Vector, penalty: Vector) -> Refined:
+    """Correct the root `centre` of the expanded equation; a loss with a scale takes the sample's."""
+    rows, size = sample.standing_for_all(), len(centre)
+    start = centre
+    if loss.uses_scale:
+        start = _own_fit(rows, loss, centre, penalty)
+    if loss.rough:  # its remainder is no smaller than its score: the sample only says how far it is
+        gap = (start - centre) @ curvature @ (start - centre) / sample.multiple
+        settled = bool(gap < _FAR * (size + 6.0 * np.sqrt(2.0 * size) + 20.0))
+        zero = np.zeros((size, size))
+        return Refined(centre if settled else start, curvature, zero, settled, np.zeros(sample.count))
+    found = _steps(sample, rows, loss, centre, curvature, penalty, start)
+    if not found.settled and start is centre:
+        start = _own_fit(rows, loss, centre, penalty)
+        found = _steps(sample, rows, loss, centre, curvature, penalty, start)
+    return found
+
+
+def _own_fit(rows: Rows, loss: Loss, centre: Vector, penalty: Vector) -> Vector:
+    """The fit to the sample alone."""
+    Q, zero = np.diag(penalty + SLIGHT), np.zeros(len(centre))
+    if loss.uses_scale:
+        return settle_scale(rows, loss, centre, zero, Q, _CLOSE)
+    return minimise(rows, loss, centre, zero, Q, SETTLED).theta
+
+
+def _steps(
+    sample: RowSample, rows: Rows, loss: Loss, centre: Vector, curvature: Vector, penalty: Vector, start: Vector
+) -> Refined:
+    k, weight = sample.expansion()
+    full = np.diag(penalty)
+    point, best, settled = start, np.inf, False
+    step = np.zeros_like(centre)
+    kept = None
+    for _ in range(_ROUNDS):
+        trial = point - step
+        eta = rows.eta(trial)
+        remainder = rows.weighted(loss.root(eta, rows.y) - k - weight * eta)
+        gradient = (curvature + full) @ (trial - centre) + remainder @ rows.Z
+        bent = curvature + (rows.Z.T * rows.weighted(loss.weight(eta, rows.y) - weight)) @ rows.Z
+        new_step = solve_spd(bent + full, gradient)
+        decrement = float(gradient @ new_step)
+        if not 0.0 <= decrement < best:
+            step = 0.5 * step
+            if kept is None:
+                break
+            continue
+        point, best, step, kept = trial, decrement, new_step, (remainder, bent)
+        if decrement < _CLOSE:
+            settled = True
+            break
+    if kept is None:
+        eta = rows.eta(point)
+        remainder = rows.weighted(loss.root(eta, rows.y) - k - weight * eta)
+        root = np.sqrt(rows.weighted(loss.weight(eta, rows.y)))[:, None] * rows.Z
+        kept = (remainder, root.T @ root)
+    remainder, bent = kept
+    share = (1.0 - 1.0 / sample.multiple) * np.square(remainder)
+    covariance = solve_spd(bent + full, (rows.Z.T * share) @ rows.Z)
+    covariance = solve_spd(bent + full, covariance.T)
+    return Refined(point, bent, np.asarray(0.5 * (covariance + covariance.T)), settled, remainder)

@@ -1,0 +1,94 @@
+"""What speaks against a whole run: a name, and advice for each.
+
+| status              | when                                                                                          |
+|---------------------|-----------------------------------------------------------------------------------------------|
+| `needs-second-pass` | what the expansions left out could not be estimated well enough on the kept sample of rows      |
+| `few-batches`       | the errors rest on fewer than 12 batches                                                       |
+| `few-groups`        | fewer than 16 groups                                                                            |
+| `long-dependence`   | rows stay correlated over a large part of the stream                                            |
+| `exact-fit`         | the residuals are rounding errors: so are the standard errors                                   |
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.inference.longrun import FEW_DEGREES_OF_FREEDOM, kernel_degrees_of_freedom
+from halfwidth.learners.newton.snapshot import NewtonSnapshot
+
+Flag = tuple[str, str]
+Vector = NDArray[np.float64]
+
+MOST_CORRECTION = 0.25
+"""Largest sampling error of the correction, in standard errors of the coefficient."""
+FEW_BATCHES = 12
+FEW_GROUPS = 16
+_ROUNDING = 1e-13
+
+
+def run_flags(fit: NewtonSnapshot, errors: Vector) -> tuple[Flag, ...]:
+    """The flags of the run, given the standard errors on the user's scale (NaN where there is none)."""
+    found = [_second_pass(fit, errors), _batches(fit), _dependence(fit), _exact(fit)]
+    return tuple(flag for flag in found if flag is not None)
+
+
+def _second_pass(fit: NewtonSnapshot, errors: Vector) -> Flag | None:
+    T = fit.scaling.matrix
+    left = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", T, fit.correction, T), 0.0))
+    known = np.isfinite(errors) & (errors > 0.0)
+    worst = float((left[known] / errors[known]).max(initial=0.0))
+    if fit.settled and worst <= MOST_CORRECTION:
+        return None
+    size = f"{worst:.2g} standard errors" if fit.settled else "an unknown amount"
+    return (
+        "needs-second-pass",
+        f"rows were expanded too far from the estimate for one pass to put it right: the coefficients may be off by {size}. "
+        "Read the rows twice (passes=2, or --passes auto), or shuffle them",
+    )
+
+
+def _batches(fit: NewtonSnapshot) -> Flag | None:
+    if fit.groups is not None:
+        groups = fit.groups[0]
+        if groups >= FEW_GROUPS:
+            return None
+        return (
+            "few-groups",
+            f"the standard errors rest on {groups} groups; with so few they are rough. Feed more groups",
+        )
+    if fit.errors.batches >= FEW_BATCHES or fit.n <= 4 * FEW_BATCHES:
+        return None
+    return (
+        "few-batches",
+        f"the standard errors rest on {fit.errors.batches} batches only, as the table is wide; feed more rows, or fewer "
+        "columns",
+    )
+
+
+def _dependence(fit: NewtonSnapshot) -> Flag | None:
+    errors = fit.errors
+    if fit.grouped or errors.bandwidth == 0.0:
+        return None
+    nu = kernel_degrees_of_freedom(errors.batches, errors.bandwidth)
+    few = nu < min(FEW_DEGREES_OF_FREEDOM, errors.batches / 3.0)
+    if not few and errors.bandwidth < errors.batches / 4.0:
+        return None
+    return (
+        "long-dependence",
+        f"rows stay correlated over a large part of the {fit.n:,} rows seen ({nu:.0f} degrees of freedom): the "
+        "standard errors are rough and may be too small. Feed more rows, or model trend and season",
+    )
+
+
+def _exact(fit: NewtonSnapshot) -> Flag | None:
+    if fit.loss.name not in ("linear", "huber", "quantile"):
+        return None
+    spread = float(np.sqrt(max(fit.dispersion, 0.0))) if fit.loss.name == "linear" else fit.loss.scale
+    size = float(np.abs(fit.centre).max(initial=0.0))
+    if spread > _ROUNDING * size:
+        return None
+    return (
+        "exact-fit",
+        "the residuals are rounding errors, and so are the standard errors: y is a function of the columns",
+    )

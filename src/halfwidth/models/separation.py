@@ -1,0 +1,111 @@
+"""Whether the likelihood of a logistic or Poisson regression has a maximum.
+
+One column by itself, exactly, at any n and in flat memory: with an intercept, column j separates two classes if
+min over class 1 >= max over class 0 or the other way round (quasi-separation, ties allowed); without one the cut must be
+at zero. Counts separate if all rows with y > 0 have the same value of the column and all others lie on one side of it.
+Once a column overlaps it does for good, so that only the columns that never did are looked at.
+
+Several columns together, on rows at hand: a separating direction is where the estimate runs off to as a slight penalty
+gets slighter. delta = theta(penalty / 100) - theta(penalty) is checked row by row: no row on the wrong side, some on the
+right one. On a sample that is a suspicion: an overlapping sample rules separation out, a separated one proves nothing.
+
+K. Konis, thesis, Oxford (2007); S. Correia, P. Guimaraes and T. Zylkin, *Verifying the existence of maximum likelihood
+estimates for generalized linear models* (2021).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.families import Loss
+from halfwidth.learners.newton.newton_solver import Rows, minimise
+from halfwidth.learners.newton.offline_fit import SLIGHT
+
+Vector = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+FAMILIES = ("logistic", "poisson")
+_TINY_STEP = 1e-12
+_SLACK = 1e-4
+_TAKES_PART = 1e-2
+_MOVED = 0.5
+"""A direction along which the estimate moves less than this many logits at the farthest row is no way to infinity."""
+
+
+class ColumnExtremes:
+    """The least and the largest value of every column, for y of 0 and for larger y."""
+
+    def __init__(self, dim: int, family: str) -> None:
+        self.family = family
+        self.low = np.full((2, dim), np.inf)
+        self.high = np.full((2, dim), -np.inf)
+        self.active = np.full(dim, family in FAMILIES)
+
+    def add(self, X: Vector, y: Vector) -> None:
+        """Take in rows; columns that were seen to overlap are left alone."""
+        columns = np.flatnonzero(self.active)
+        if not len(columns):
+            return
+        part = X if len(columns) == X.shape[1] else X[:, columns]
+        for label, chosen in enumerate((y <= 0.0, y > 0.0)):
+            rows = part[chosen]
+            if len(rows):
+                self.low[label, columns] = np.minimum(self.low[label, columns], rows.min(axis=0))
+                self.high[label, columns] = np.maximum(self.high[label, columns], rows.max(axis=0))
+        self.active &= self._one_sided()
+
+    def separated(self, intercept: bool) -> Mask:
+        """Which columns separate by themselves: they vary, and nothing speaks against it."""
+        low, high = self.low.min(axis=0), self.high.max(axis=0)
+        found = self.active & (low < high) & np.isfinite(self.low).all(axis=0)
+        if intercept:
+            return np.asarray(found)
+        if self.family == "poisson":
+            return np.asarray(found & (self.low[1] == 0.0) & (self.high[1] == 0.0))
+        above = (self.low[1] >= 0.0) & (self.high[0] <= 0.0)
+        below = (self.high[1] <= 0.0) & (self.low[0] >= 0.0)
+        return np.asarray(found & (above | below))
+
+    def _one_sided(self) -> Mask:
+        seen = np.isfinite(self.low)
+        if self.family == "logistic":
+            apart = (self.low[1] >= self.high[0]) | (self.high[1] <= self.low[0])
+        else:
+            one_sided = (self.low[0] >= self.low[1]) | (self.high[0] <= self.low[1])
+            apart = (self.low[1] == self.high[1]) & one_sided
+        return np.asarray(apart | ~seen.all(axis=0) & ((self.low[1] >= self.high[1]) | (self.family == "logistic")))
+
+    def to_state(self) -> dict[str, Any]:
+        return {"family": self.family, "low": self.low.copy(), "high": self.high.copy(), "active": self.active.copy()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        extremes = cls(np.shape(state["active"])[0], str(state["family"]))
+        extremes.low, extremes.high = np.array(state["low"], dtype=float), np.array(state["high"], dtype=float)
+        extremes.active = np.array(state["active"], dtype=np.bool_)
+        return extremes
+
+
+def separating_direction(rows: Rows, loss: Loss, centre: Vector) -> Vector | None:
+    """A direction along which these rows are separated, if the estimate runs off along one."""
+    zero, size = np.zeros(len(centre)), len(centre)
+    near = minimise(rows, loss, centre, zero, SLIGHT * np.eye(size), _TINY_STEP).theta
+    far = minimise(rows, loss, near, zero, 0.01 * SLIGHT * np.eye(size), _TINY_STEP).theta
+    along = rows.Z @ (far - near)
+    reach = float(np.abs(along).max())
+    if not reach > _MOVED:
+        return None
+    if loss.name == "logistic":
+        wrong = np.where(rows.y > 0.5, -along, along)
+    else:
+        wrong = np.where(rows.y > 0.0, np.abs(along), along)
+    return far - near if wrong.max() <= _SLACK * reach else None
+
+
+def taking_part(direction: Vector, rows: Rows) -> Mask:
+    """The coefficients of which a direction is made, in the units in which the rows move along it."""
+    sizes = np.abs(direction) * np.abs(rows.Z).max(axis=0)
+    return np.asarray(sizes > _TAKES_PART * sizes.max())
