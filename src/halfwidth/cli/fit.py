@@ -110,7 +110,8 @@ def fit(
 
 
 def _determined(report: dict[str, Any]) -> bool:
-    return report["coefficients"][0]["std_err"] is not None
+    """Whether there is an interval for any coefficient."""
+    return any(row["std_err"] is not None for row in report["coefficients"])
 
 
 def _line(report: dict[str, Any]) -> str:
@@ -118,7 +119,7 @@ def _line(report: dict[str, Any]) -> str:
     parts = []
     for row in report["coefficients"]:
         if row["std_err"] is None:
-            parts.append(f"{row['name']} {row['coef']:.4g} ({report['status']})")
+            parts.append(f"{row['name']} {_number(row['coef'])} ({row['status']})")
         else:
             parts.append(f"{row['name']} {row['coef']:.4g} [{row['ci_lower']:.4g}, {row['ci_upper']:.4g}]")
     return f"{report['n']:>12,} rows  " + "  ".join(parts)
@@ -128,7 +129,11 @@ def _bare(report: dict[str, Any]) -> str:
     """Coefficients without errors."""
     width = max(len(row["name"]) for row in report["coefficients"])
     lines = [f"{report['family']} regression, n = {report['n']:,}, no standard errors: {report['status']}"]
-    return "\n".join(lines + [f"{row['name'].ljust(width)}  {row['coef']:.6g}" for row in report["coefficients"]])
+    return "\n".join(lines + [f"{row['name'].ljust(width)}  {_number(row['coef'])}" for row in report["coefficients"]])
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.6g}"
 
 
 @contextmanager

@@ -64,7 +64,10 @@ def digests(groups: ArrayLike) -> Ids:
     if ids.ndim != 1:
         raise InputError.of("group", "be one label for each row", ids.shape)
     if ids.dtype.kind in "OU":
-        unique = {value: _digest(value) for value in dict.fromkeys(ids.tolist())}
+        try:
+            unique = {value: _digest(value) for value in dict.fromkeys(ids.tolist())}
+        except TypeError:
+            raise InputError("group must hold numbers, text, dates or tuples of them") from None
         return np.array([unique[value] for value in ids.tolist()], dtype=np.uint64)
     values, inverse = np.unique(ids, return_inverse=True)
     return np.array([_digest(value) for value in values], dtype=np.uint64)[inverse.reshape(-1)]
@@ -116,7 +119,7 @@ class BucketStore:
     def places(self, ids: Ids) -> NDArray[np.int64]:
         """The bucket of every row, by the hash of its group."""
         unique, inverse = np.unique(ids, return_inverse=True)
-        if not len(self._smallest) == SMALLEST or unique[0] < self._smallest[-1]:
+        if len(self._smallest) < SMALLEST or unique[0] < self._smallest[-1]:
             self._smallest = np.union1d(self._smallest, unique)[:SMALLEST]
         order = np.argsort(np.unique(ids, return_index=True)[1])  # the first to come owns the first bucket
         found = np.empty(len(unique), dtype=np.int64)

@@ -2,8 +2,9 @@
 
 Short batches hold their own noise and the kernel what is correlated across them (`halfwidth.inference.longrun`); the
 jackknife has the factors n / (n - d) and 1 / (1 - mean kernel) in it (`halfwidth.equation.jackknife`), but not what the
-kernel misses of dependence in small samples (`halfwidth.inference.autoregressive_bias`). Groups are independent: no kernel. Where one batch knows much about a direction and dependence reaches beyond one batch, batches are
-merged up to the bandwidth first, as deleting one of them is else no deletion of what it knows.
+kernel misses of dependence in small samples (`halfwidth.inference.autoregressive_bias`). Groups are independent: no
+kernel. Where one batch knows much about a direction and dependence reaches beyond one batch, batches are merged up to
+the bandwidth first, as deleting one of them is else no deletion of what it knows.
 """
 
 from __future__ import annotations
@@ -63,13 +64,9 @@ class Errors:
 
 def unseen(whitened: Whitening, directions: Vector) -> NDArray[np.bool_]:
     """Which directions reach into what the rows do not determine."""
-    null = whitened.null
-    if not null.shape[1]:
-        return np.zeros(len(directions), dtype=np.bool_)
-    size = np.linalg.norm(null, axis=1)  # in the coordinate's own unit
-    unit = np.where(size > 0.0, size, 1.0)
-    reach = np.abs(directions @ (null / np.linalg.norm(null / unit[:, None], axis=0)))
-    return np.asarray(reach.max(axis=1) > TAKES_PART * np.abs(directions) @ unit)
+    scaled = directions * whitened.D
+    reach = np.square(scaled @ whitened.null).sum(axis=1)
+    return np.asarray(reach > TAKES_PART**2 * np.square(scaled).sum(axis=1))
 
 
 def jackknife_errors(

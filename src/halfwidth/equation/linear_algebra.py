@@ -21,10 +21,11 @@ SINGULAR = 1e-12
 
 
 class Whitening(NamedTuple):
-    """C (d, k) with C'AC = I, and a basis (d, d - k) of the null space of A."""
+    """C (d, k) with C'AC = I, unit vectors (d, d - k) that span the null space of R, and the diagonal of D."""
 
     C: Vector
     null: Vector
+    D: Vector
 
 
 def solution(matrix: Vector, right_side: Vector) -> Vector:
@@ -73,11 +74,11 @@ def whitening(A: Vector) -> Whitening:
     L, info = dpotrf(R, lower=1, clean=1)
     if info == 0 and np.min(np.diag(L)) ** 2 > SINGULAR:
         inverted, _ = dtrtri(L, lower=1)
-        return Whitening(np.asarray(d[:, None] * inverted.T), np.empty((len(A), 0)))
+        return Whitening(np.asarray(d[:, None] * inverted.T), np.empty((len(A), 0)), d)
     values, vectors = np.linalg.eigh(R)
     keep = values > SINGULAR * max(values[-1], 1e-300)
     C = d[:, None] * vectors[:, keep] / np.sqrt(values[keep])
-    return Whitening(np.asarray(C), np.asarray(d[:, None] * vectors[:, ~keep]))
+    return Whitening(np.asarray(C), np.asarray(vectors[:, ~keep]), d)
 
 
 def _unit_scale(Q: Vector) -> Vector:

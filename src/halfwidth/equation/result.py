@@ -1,8 +1,8 @@
 """A result in which every direction has its own degrees of freedom.
 
 A coefficient that rests on a few batches has few, whatever the others have (`halfwidth.equation.jackknife`). Below
-`FEWEST` there is no interval: estimate, and NaN for its error. Joint statements are Hotelling's with the smallest degrees
-of freedom among their directions.
+`FEWEST` there is no interval: estimate, and NaN for its error. Joint statements are Hotelling's with the smallest
+degrees of freedom among their directions.
 """
 
 from __future__ import annotations

@@ -2,14 +2,15 @@
 
 With x_b the influence of batch b on a coefficient at the final estimate, sum x_b = 0, and partial sums S_k: if nothing
 changes, S_k = W(v_k) - t_k W(1) with v_k the share of the variance and t_k the share of the information in the first k
-batches. Where both clocks agree this is a Brownian bridge; noise that grows late makes it wilder. So the sup is taken in
-units of the largest standard deviation that the process has, from both clocks,
+batches. Where both clocks agree this is a Brownian bridge; noise that grows late makes it wilder. So the sup is taken
+in units of the largest standard deviation that the process has, from both clocks,
 
     D = sup_k |S_k| / (2 max_k sd_k),   sd_k^2 = v_k + t_k^2 V - 2 t_k v_k  (v_k, V estimated from x_b^2),
 
-which for a bridge is Kolmogorov's statistic (2 max sd = sqrt(V)) and is conservative otherwise. Batches are merged until
-the bandwidth of their dependence is below one of them; what correlation is left scales V. Over several coefficients:
-S. Holm, Scandinavian J. Statistics 6 (1979).
+which for a bridge is Kolmogorov's statistic (2 max sd = sqrt(V)) and is conservative otherwise. The variance is that of
+x_b less its means before and after the largest |S_k|: a change must not hide in the noise it makes. Correlation between
+batches scales it (`halfwidth.inference.longrun`); where that reaches over an eighth of them nothing is tested. Over
+several coefficients: S. Holm, Scandinavian J. Statistics 6 (1979).
 
 B. E. Hansen, J. Econometrics 97 (2000); A. Zeileis and K. Hornik, Statistica Neerlandica 61 (2007).
 """
@@ -21,14 +22,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.equation.equation import pair_sums
-from halfwidth.inference.longrun import andrews_bandwidth, long_run_covariance
+from halfwidth.inference.longrun import long_run_covariance
 
 Vector = NDArray[np.float64]
 
 LEVEL = 0.01
-FEWEST_BLOCKS = 16
-MOST_BLOCKS = 64
+FEWEST_BATCHES = 32
 
 
 class Stability(NamedTuple):
@@ -50,22 +49,29 @@ class Stability(NamedTuple):
 
 def stability(influences: Vector, information: Vector, rows: Vector) -> Stability:
     """The test for influences (K, m) in time order, with the information about each direction (K, m) and rows (K,)."""
-    while len(rows) > 2 * FEWEST_BLOCKS and (len(rows) > MOST_BLOCKS or andrews_bandwidth(influences) > 1.5):
-        influences, information, rows = pair_sums(influences), pair_sums(information), pair_sums(rows)
     K, m = influences.shape
-    if K < FEWEST_BLOCKS:
+    noise = _less_a_step(influences) if K else influences
+    long_run = long_run_covariance(noise) if K >= FEWEST_BATCHES else None
+    if long_run is None or long_run.bandwidth > K / 8.0:
         return Stability(np.ones(m), np.zeros(m))
     from scipy.special import kolmogorov
 
-    x = influences - influences.sum(axis=0) / K
-    squares = np.square(x)
-    total = squares.sum(axis=0)
-    long_run = np.diag(long_run_covariance(x).covariance)
-    scale = np.maximum(long_run / np.where(total > 0.0, total, 1.0), 1.0)
+    squares = np.square(noise) * K / (K - 2.0)
+    total = np.square(noise).sum(axis=0)
+    scale = np.maximum(np.diag(long_run.covariance) / np.where(total > 0.0, total, 1.0), 1.0)
     t = np.cumsum(information, axis=0) / np.maximum(information.sum(axis=0), 1e-300)
     v = np.cumsum(squares, axis=0) * scale
     sd2 = v + t**2 * v[-1] - 2.0 * t * v
-    S = np.abs(np.cumsum(x, axis=0))
+    S = np.abs(np.cumsum(influences - influences.mean(axis=0), axis=0))
     largest = 2.0 * np.sqrt(np.maximum(sd2.max(axis=0), 0.0))
     D = S.max(axis=0) / np.where(largest > 0.0, largest, np.inf)
     return Stability(np.asarray(kolmogorov(D)), np.cumsum(rows)[S.argmax(axis=0)])
+
+
+def _less_a_step(x: Vector) -> Vector:
+    """Less the means before and after the largest partial sum of each column."""
+    S = np.abs(np.cumsum(x - x.mean(axis=0), axis=0))
+    first = np.arange(1, len(x) + 1)[:, None] <= S.argmax(axis=0) + 1
+    before = np.where(first, x, 0.0).sum(axis=0) / first.sum(axis=0)
+    after = np.where(first, 0.0, x).sum(axis=0) / np.maximum((~first).sum(axis=0), 1)
+    return np.asarray(x - np.where(first, before, after))

@@ -98,6 +98,16 @@ class Loss(ABC):
             The curvature d2 loss / d eta2, the weight of a row in the Hessian.
         """
 
+    @property
+    def unit(self) -> float:
+        """The size of the loss of a residual of one scale: what tolerances are measured in."""
+        return 1.0
+
+    @property
+    def curvature_unit(self) -> float:
+        """The size of its curvature: what the weight of one row is measured in."""
+        return 1.0
+
     def score(self, eta: Vector, y: Vector) -> Vector:
         """Return the slope whose mean is zero at the truth.
 

@@ -21,6 +21,10 @@ class Huber(Loss):
         """The residual beyond which the loss is linear."""
         return HUBER_TUNING * self.scale
 
+    @property
+    def unit(self) -> float:
+        return self.scale**2
+
     def value(self, eta: Vector, y: Vector) -> Vector:
         e, t = np.abs(y - eta), self.threshold
         return np.where(e <= t, 0.5 * e**2, t * e - 0.5 * t**2)

@@ -40,6 +40,14 @@ class Quantile(Loss):
         super().__init__()
         self.quantile = float(quantile)
 
+    @property
+    def unit(self) -> float:
+        return self.scale
+
+    @property
+    def curvature_unit(self) -> float:
+        return 1.0 / self.scale
+
     def value(self, eta: Vector, y: Vector) -> Vector:
         from scipy.special import ndtr
 

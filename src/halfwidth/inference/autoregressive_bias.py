@@ -7,9 +7,9 @@ With kernel weights W the estimate x'Wx has the mean
     E x'Wx = tr(W R) - 2 h'W R1 + (1'R1) h'W h,   while the variance wanted is 1'R1.
 
 The ratio of the two, divided by its value at rho = 0, which the jackknife accounts for, is the factor by which the
-variance falls short: 1 in large samples, and 1.5 for 50 rows at rho = 0.7. rho is estimated from the lag-one correlation
-of the residuals and corrected for the bias of that estimate (M. G. Kendall, Biometrika 41, 1954), twice as large for
-residuals of a regression.
+variance falls short: 1 in large samples, and 1.5 for 50 rows at rho = 0.7. rho is estimated from the lag-one
+correlation of the residuals and corrected for the bias of that estimate (M. G. Kendall, Biometrika 41, 1954), twice as
+large for residuals of a regression.
 """
 
 from __future__ import annotations

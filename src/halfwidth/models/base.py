@@ -180,6 +180,9 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         if flag is not None:
             name, text = flag
             raise NotEnoughData(text) if name == "too-few-rows" else NotIdentified(text, name)
+        return self._result(level)
+
+    def _result(self, level: float) -> RegressionResult:
         names = self._names()
         core, basis = self._engine.outcome(names)
         return RegressionResult(
@@ -192,6 +195,8 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         flag = self._failure()
         if flag is None:
             return self.inference(level).to_dict()
+        if self._engine.early_failure() is None:
+            return self._result(level).to_dict() | {"status": flag[0]}
         unknown: dict[str, Any] = dict.fromkeys(("std_err", "t", "p", "ci_lower", "ci_upper", "df"))
         unknown |= {"status": "unidentified", "flags": ["unidentified"]}
         known = self.n_seen_ > 0

@@ -44,8 +44,8 @@ ADVICE = {
         "ridge > 0"
     ),
     "leverage": (
-        "one row or batch carries over half of the information about {names}: look at the largest values of the column; "
-        "transform it, or leave the row out and compare"
+        "one row or batch carries over half of the information about {names}: look at the largest values of the "
+        "column; transform it, or leave the row out and compare"
     ),
     "rare": (
         "the error of {names} rests on fewer than 8 degrees of freedom: few rows or few stretches of rows tell about "
@@ -99,7 +99,7 @@ def judge(fit: NewtonSnapshot, df: Vector, variances: Vector, extremes: ColumnEx
     separated = _separated(fit, extremes)
     shares = fit.errors.shares(T)
     masks = {
-        "unidentified": fit.errors.undetermined(T) | ~np.isfinite(variances) | ~(variances > 0.0),
+        "unidentified": ~separated & (fit.errors.undetermined(T) | ~np.isfinite(variances) | ~(variances > 0.0)),
         "separated": separated,
         "leverage": shares > LARGE_SHARE,
         "rare": ~(df >= FEW_DF),
@@ -126,14 +126,16 @@ def _separated(fit: NewtonSnapshot, extremes: ColumnExtremes) -> Mask:
         return found
     direction = separating_direction(fit.sample, fit.loss, fit.centre)
     if direction is not None:
-        found |= taking_part(direction, fit.sample)
+        found |= taking_part(direction, fit.scaling)
     return found
 
 
 def _suspected(fit: NewtonSnapshot) -> bool:
     """Whether some coefficient is so loose at the rows' far ends that it may be on its way to infinity."""
     assert fit.sample is not None
-    C = fit.errors.whitened.C
+    C, null, _ = fit.errors.whitened
+    if null.shape[1]:
+        return True
     errors = np.sqrt(np.einsum("ij,ij->i", C, C)) * np.abs(fit.sample.Z).max(axis=0, initial=0.0)
     return bool(errors.max() > WILD)
 

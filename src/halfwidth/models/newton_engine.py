@@ -65,15 +65,19 @@ class NewtonEngine:
     def params(self) -> Vector:
         return self.learner.fit().params
 
-    def failure(self, names: Sequence[str]) -> Flag | None:
-        """Why there is no interval for any coefficient, if there is none."""
+    def early_failure(self) -> Flag | None:
+        """Why nothing can be said of any coefficient, if nothing can."""
         if self.learner.n_seen == 0:
             return "no-weight", "no row carries any weight; check sample_weight"
-        flag = run_failure(self.learner.fit(), self.y_range)
+        return run_failure(self.learner.fit(), self.y_range)
+
+    def failure(self, names: Sequence[str]) -> Flag | None:
+        """Why there is no interval for any coefficient, if there is none."""
+        flag = self.early_failure()
         if flag is not None:
             return flag
         result, _ = self.outcome(tuple(names))
-        if isinstance(result, EquationResult) and result.refused.all():
+        if result.refused.all():
             status = next((flags[0] for flags in result.diagnostics.coefficient_flags if flags), "unidentified")
             return status, "; ".join(result.diagnostics.coefficient_advice)
         return None

@@ -260,9 +260,10 @@ class RegressionResult:
 
     def _repr_html_(self) -> str:
         bounds = self.core.conf_int(1.0 - self.level)
+        core = self.core
         return html_table(
-            self._header(), self._marked(), self.core.params, self.core.bse, self.core.tvalues, self.core.pvalues, bounds,
-            self.level, self._warnings(),
+            self._header(), self._marked(), core.params, core.bse, core.tvalues, core.pvalues, bounds, self.level,
+            self._warnings(),
         )  # fmt: skip
 
     def _table(self, level: float) -> str:

@@ -1,12 +1,12 @@
 """What speaks against a whole run: a name, and advice for each.
 
-| status              | when                                                                                          |
-|---------------------|-----------------------------------------------------------------------------------------------|
-| `needs-second-pass` | what the expansions left out could not be estimated well enough on the kept sample of rows      |
-| `few-batches`       | the errors rest on fewer than 12 batches                                                       |
-| `few-groups`        | fewer than 16 groups                                                                            |
-| `long-dependence`   | rows stay correlated over a large part of the stream                                            |
-| `exact-fit`         | the residuals are rounding errors: so are the standard errors                                   |
+| status              | when                                                                                    |
+|---------------------|-----------------------------------------------------------------------------------------|
+| `needs-second-pass` | what the expansions left out could not be estimated well enough on the sample of rows    |
+| `few-batches`       | the errors rest on fewer than 12 batches                                                 |
+| `few-groups`        | fewer than 16 groups                                                                     |
+| `long-dependence`   | rows stay correlated over a large part of the stream                                     |
+| `exact-fit`         | the residuals are rounding errors: so are the standard errors                            |
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def _second_pass(fit: NewtonSnapshot, errors: Vector) -> Flag | None:
     size = f"{worst:.2g} standard errors" if fit.settled else "an unknown amount"
     return (
         "needs-second-pass",
-        f"rows were expanded too far from the estimate for one pass to put it right: the coefficients may be off by {size}. "
-        "Read the rows twice (passes=2, or --passes auto), or shuffle them",
+        f"rows were expanded too far from the estimate for one pass to put it right: coefficients may be off by {size}"
+        ". Read the rows twice (passes=2, or --passes auto), or shuffle them",
     )
 
 
@@ -61,8 +61,8 @@ def _batches(fit: NewtonSnapshot) -> Flag | None:
         return None
     return (
         "few-batches",
-        f"the standard errors rest on {fit.errors.batches} batches only, as the table is wide; feed more rows, or fewer "
-        "columns",
+        f"the standard errors rest on {fit.errors.batches} batches only, as the table is wide; feed more rows, or "
+        "fewer columns",
     )
 
 

@@ -1,13 +1,14 @@
 """Whether the likelihood of a logistic or Poisson regression has a maximum.
 
-One column by itself, exactly, at any n and in flat memory: with an intercept, column j separates two classes if
-min over class 1 >= max over class 0 or the other way round (quasi-separation, ties allowed); without one the cut must be
-at zero. Counts separate if all rows with y > 0 have the same value of the column and all others lie on one side of it.
+One column by itself, exactly, at any n and in flat memory: with an intercept, column j separates two classes if min
+over class 1 >= max over class 0 or the other way round (quasi-separation, ties allowed); without one the cut must be at
+zero. Counts separate if all rows with y > 0 have the same value of the column and all others lie on one side of it.
 Once a column overlaps it does for good, so that only the columns that never did are looked at.
 
 Several columns together, on rows at hand: a separating direction is where the estimate runs off to as a slight penalty
-gets slighter. delta = theta(penalty / 100) - theta(penalty) is checked row by row: no row on the wrong side, some on the
-right one. On a sample that is a suspicion: an overlapping sample rules separation out, a separated one proves nothing.
+gets slighter. delta = theta(penalty / 100) - theta(penalty) is checked row by row: no row on the wrong side, some on
+the right one. On a sample that is a suspicion: an overlapping sample rules separation out, a separated one proves
+nothing.
 
 K. Konis, thesis, Oxford (2007); S. Correia, P. Guimaraes and T. Zylkin, *Verifying the existence of maximum likelihood
 estimates for generalized linear models* (2021).
@@ -21,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.families import Loss
+from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.newton_solver import Rows, minimise
 from halfwidth.learners.newton.offline_fit import SLIGHT
 
@@ -91,9 +93,9 @@ class ColumnExtremes:
 
 def separating_direction(rows: Rows, loss: Loss, centre: Vector) -> Vector | None:
     """A direction along which these rows are separated, if the estimate runs off along one."""
-    zero, size = np.zeros(len(centre)), len(centre)
-    near = minimise(rows, loss, centre, zero, SLIGHT * np.eye(size), _TINY_STEP).theta
-    far = minimise(rows, loss, near, zero, 0.01 * SLIGHT * np.eye(size), _TINY_STEP).theta
+    zero, slight = np.zeros(len(centre)), SLIGHT * rows.total_weight * np.eye(len(centre))
+    near = minimise(rows, loss, centre, zero, slight, _TINY_STEP).theta
+    far = minimise(rows, loss, near, zero, 0.01 * slight, _TINY_STEP).theta
     along = rows.Z @ (far - near)
     reach = float(np.abs(along).max())
     if not reach > _MOVED:
@@ -105,7 +107,8 @@ def separating_direction(rows: Rows, loss: Loss, centre: Vector) -> Vector | Non
     return far - near if wrong.max() <= _SLACK * reach else None
 
 
-def taking_part(direction: Vector, rows: Rows) -> Mask:
-    """The coefficients of which a direction is made, in the units in which the rows move along it."""
-    sizes = np.abs(direction) * np.abs(rows.Z).max(axis=0)
+def taking_part(direction: Vector, scaling: Scaling) -> Mask:
+    """The user's coefficients of which an internal direction is made, in the units of their columns."""
+    sizes = np.abs(scaling.matrix @ direction)
+    sizes[int(scaling.intercept) :] *= scaling.scale
     return np.asarray(sizes > _TAKES_PART * sizes.max())

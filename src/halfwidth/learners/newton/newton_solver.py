@@ -2,8 +2,8 @@
 
     minimise  sum_i w_i loss(o_i + z_i'theta, y_i) + (theta - c)' Q (theta - c) / 2
 
-by damped Newton steps (`halfwidth.equation.newton`). Undamped ones diverge on logistic and Poisson chunks. Losses with a
-scale of their residuals take turns: the minimum at a scale, the scale at the minimum.
+by damped Newton steps (`halfwidth.equation.newton`). Undamped ones diverge on logistic and Poisson chunks. Losses with
+a scale of their residuals take turns: the minimum at a scale, the scale at the minimum.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.equation.newton import Minimum, damped_newton
+from halfwidth.equation.newton import MOST_STEPS, Minimum, damped_newton
 from halfwidth.families import Loss
 from halfwidth.families.base import NORMAL_MAD
 from halfwidth.families.linear import Linear
@@ -21,8 +21,8 @@ from halfwidth.families.quantile import Quantile
 
 Vector = NDArray[np.float64]
 
-_SCALE_ROUNDS = 30
-_SCALE_SETTLED = 1e-4
+_SCALE_ROUNDS = 40
+_SCALE_SETTLED = 1e-10
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,17 @@ class Rows:
         return float(len(self.y)) if self.weight is None else float(self.weight.sum())
 
 
-def minimise(rows: Rows, loss: Loss, start: Vector, centre: Vector, Q: Vector, tolerance: float) -> Minimum:
-    """The minimiser, to a squared Newton decrement of `tolerance` (in units of the loss)."""
+def minimise(
+    rows: Rows,
+    loss: Loss,
+    start: Vector,
+    centre: Vector,
+    Q: Vector,
+    tolerance: float,
+    *,
+    most_steps: int = MOST_STEPS,
+) -> Minimum:
+    """The minimiser, to a squared Newton decrement of `tolerance`, in units of the loss."""
     eta = np.empty(0)
 
     def gradient(theta: Vector) -> Vector:
@@ -66,30 +75,36 @@ def minimise(rows: Rows, loss: Loss, start: Vector, centre: Vector, Q: Vector, t
         root = np.sqrt(rows.weighted(loss.weight(eta, rows.y)))[:, None] * rows.Z
         return np.asarray(root.T @ root + Q)
 
-    return damped_newton(gradient, hessian, start, tolerance)
+    return damped_newton(gradient, hessian, start, tolerance * loss.unit, most_steps=most_steps)
 
 
-def first_fit(rows: Rows, loss: Loss, start: Vector, Q: Vector, tolerance: float) -> Vector:
-    """The fit to rows by themselves; losses with a scale begin at least squares and settle their scale on the way."""
+def first_fit(rows: Rows, loss: Loss, start: Vector, Q: Vector, prior: Vector, tolerance: float) -> Vector:
+    """The fit to rows by themselves, with a prior in units of the curvature.
+
+    Losses with a scale begin at least squares and settle their scale on the way.
+    """
+    full = Q + np.diag(prior)
     if not loss.uses_scale:
-        return minimise(rows, loss, start, start, Q, tolerance).theta
-    theta = minimise(rows, Linear(), start, start, Q, tolerance).theta
-    return settle_scale(rows, loss, theta, start, Q, tolerance)
+        return minimise(rows, loss, start, start, full, tolerance).theta
+    theta = minimise(rows, Linear(), start, start, full, tolerance).theta
+    return settle_scale(rows, loss, theta, start, Q, prior, tolerance)
 
 
-def settle_scale(rows: Rows, loss: Loss, theta: Vector, centre: Vector, Q: Vector, tolerance: float) -> Vector:
+def settle_scale(
+    rows: Rows, loss: Loss, theta: Vector, centre: Vector, Q: Vector, prior: Vector, tolerance: float
+) -> Vector:
     """The minimiser with the scale of its own residuals, which the loss keeps."""
     loss.sharpen(len(rows), rows.Z.shape[1])
     for _ in range(_SCALE_ROUNDS):
         before, loss.scale = loss.scale, robust_scale(rows, theta, loss)
-        theta = minimise(rows, loss, theta, centre, Q, tolerance).theta
+        theta = minimise(rows, loss, theta, centre, Q + np.diag(prior * loss.curvature_unit), tolerance).theta
         if abs(loss.scale - before) <= _SCALE_SETTLED * loss.scale:
             break
     return theta
 
 
 def prior_weights(rows: Rows) -> Vector:
-    """The weight of one row at the column's farthest, so that no rare level can run away on the first rows."""
+    """One row at the column's farthest, in units of its curvature, so that no rare level can run away at first."""
     return np.asarray(np.maximum(np.max(rows.Z**2, axis=0, initial=0.0), 1.0))
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from halfwidth.equation import BatchStore, capacity_for, solve_spd
 from halfwidth.equation.buckets import BucketStore
 from halfwidth.families import Loss
+from halfwidth.families.linear import Linear
 from halfwidth.learners.newton.chunk_sums import TIME_BATCHES, Expanded, enter_batches, enter_buckets
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.kept_sample import Ids
@@ -21,9 +22,10 @@ from halfwidth.learners.newton.snapshot import NewtonSnapshot
 Vector = NDArray[np.float64]
 
 SETTLED = 1e-20
-SLIGHT = 1e-7
-"""A penalty that gives separable rows a minimum at all."""
+SLIGHT = 1e-9
+"""A penalty, for a weight of one, that gives separable rows a minimum at all."""
 _ROOT_STEPS = 3
+_POLISHING_STEPS = 6
 
 
 def offline_fit(
@@ -31,12 +33,7 @@ def offline_fit(
 ) -> NewtonSnapshot:
     """The snapshot of these rows; `loss` keeps the scale it settles at, and `penalty` is for a weight of one."""
     total, size = rows.total_weight, len(start)
-    Q = np.diag(total * penalty + SLIGHT)
-    zero = np.zeros(size)
-    if loss.uses_scale:
-        point = settle_scale(rows, loss, start, zero, Q, SETTLED)
-    else:
-        point = minimise(rows, loss, start, zero, Q, SETTLED).theta
+    point = fit_rows(rows, loss, start, total * penalty)
     expanded = Expanded.of(rows, loss, point)
     curvature = np.asarray(expanded.root.T @ expanded.root)
     centre = point
@@ -62,6 +59,20 @@ def offline_fit(
         time=time.closed(), reference=centre, time_correction=np.zeros(size), batch_rows=time.length, groups=groups,
         correction=np.zeros((size, size)), settled=True, sample=rows, complete=True,
     )  # fmt: skip
+
+
+def fit_rows(rows: Rows, loss: Loss, start: Vector, penalty: Vector) -> Vector:
+    """The minimiser over these rows; where there is none, that with a slight penalty."""
+    zero, Q = np.zeros(len(start)), np.diag(penalty)
+    if loss.quadratic:
+        return minimise(rows, loss, start, zero, Q, SETTLED).theta
+    slight = np.full(len(start), SLIGHT * rows.total_weight)
+    if loss.uses_scale:
+        point = minimise(rows, Linear(), start, zero, Q, SETTLED).theta
+        return settle_scale(rows, loss, point, zero, Q, slight, SETTLED)
+    point = minimise(rows, loss, start, zero, Q + np.diag(slight), SETTLED).theta
+    polished = minimise(rows, loss, point, zero, Q, SETTLED, most_steps=_POLISHING_STEPS)
+    return polished.theta if polished.converged else point
 
 
 def _smooth_root(rows: Rows, loss: Loss, point: Vector, curvature: Vector, penalty: Vector) -> Vector:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from halfwidth.equation import solve_spd
 from halfwidth.families import Loss
 from halfwidth.learners.newton.kept_sample import RowSample
-from halfwidth.learners.newton.newton_solver import Rows, minimise, settle_scale
-from halfwidth.learners.newton.offline_fit import SETTLED, SLIGHT
+from halfwidth.learners.newton.newton_solver import Rows
+from halfwidth.learners.newton.offline_fit import fit_rows
 
 Vector = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ def refine(sample: RowSample, loss: Loss, centre: Vector, curvature: Vector, pen
     rows, size = sample.standing_for_all(), len(centre)
     start = centre
     if loss.uses_scale:
-        start = _own_fit(rows, loss, centre, penalty)
+        start = fit_rows(rows, loss, centre, penalty)
     if loss.rough:  # its remainder is no smaller than its score: the sample only says how far it is
         gap = (start - centre) @ curvature @ (start - centre) / sample.multiple
         settled = bool(gap < _FAR * (size + 6.0 * np.sqrt(2.0 * size) + 20.0))
@@ -52,17 +52,9 @@ def refine(sample: RowSample, loss: Loss, centre: Vector, curvature: Vector, pen
         return Refined(centre if settled else start, curvature, zero, settled, np.zeros(sample.count))
     found = _steps(sample, rows, loss, centre, curvature, penalty, start)
     if not found.settled and start is centre:
-        start = _own_fit(rows, loss, centre, penalty)
+        start = fit_rows(rows, loss, centre, penalty)
         found = _steps(sample, rows, loss, centre, curvature, penalty, start)
     return found
-
-
-def _own_fit(rows: Rows, loss: Loss, centre: Vector, penalty: Vector) -> Vector:
-    """The fit to the sample alone."""
-    Q, zero = np.diag(penalty + SLIGHT), np.zeros(len(centre))
-    if loss.uses_scale:
-        return settle_scale(rows, loss, centre, zero, Q, _CLOSE)
-    return minimise(rows, loss, centre, zero, Q, SETTLED).theta
 
 
 def _steps(

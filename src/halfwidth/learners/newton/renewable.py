@@ -16,8 +16,8 @@ They are divided by the mean weight of the first chunk. Rows of weight zero do n
 
 A prior of one row's weight around the start tames first chunks that do not identify theta_j, like one that is
 separable; it moves theta_j, where the loss is expanded, and never enters the equation for c. While a sample of rows
-still holds all of them the estimate is the offline fit (`offline_fit`); later, what the expansions leave out is estimated
-on the thinned sample and put back (`refinement`).
+still holds all of them the estimate is the offline fit (`offline_fit`); later, what the expansions leave out is
+estimated on the thinned sample and put back (`refinement`).
 
 L. Luo and P. X.-K. Song, *Renewable estimation and incremental inference in generalized linear models with streaming
 data sets*, JRSS B 82 (2020); the batches of scores, which make the errors right for dependent rows, are ours.
@@ -197,9 +197,11 @@ class RenewableNewton:
             return scaling.inverse(self.anchor)
         start, penalty = self._start(rows), np.diag(rows.total_weight * self._penalty(scaling))
         if self.loss.quadratic:
-            return first_fit(rows, self.loss, start, penalty, SETTLED)
+            return first_fit(rows, self.loss, start, penalty, np.zeros(self.size), SETTLED)
         self._prior, self._prior_centre = prior_weights(rows), start
-        return first_fit(rows, self.loss, start, penalty + np.diag(self._prior), _CLOSE)
+        point = first_fit(rows, self.loss, start, penalty, self._prior, _CLOSE)
+        self._prior = self._prior * self.loss.curvature_unit
+        return point
 
     def _start(self, rows: Rows) -> Vector:
         start = np.zeros(self.size)
