@@ -34,7 +34,7 @@ def coverage(family, n, replicates):
     """Shares of intervals that cover, for each coefficient: ours, and those for independent rows."""
     ours, control = np.zeros(6), np.zeros(6)
     for seed in range(replicates):
-        model = MODELS[family]().fit(*draw(np.random.default_rng([20_261, seed]), family, n))
+        model = MODELS[family]().partial_fit(*draw(np.random.default_rng([20_261, seed]), family, n))
         result = model.inference()
         gap = np.abs(result.params - THETA)
         ours += np.asarray(result.interval().covers(THETA))

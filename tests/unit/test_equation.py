@@ -6,7 +6,7 @@ import pytest
 from halfwidth.equation import BatchStore, Equation, capacity_for, inverse, solve_spd
 from halfwidth.equation.jackknife import Deletions
 from halfwidth.equation.linear_algebra import whitening
-from halfwidth.errors import InputError, NotIdentified
+from halfwidth.errors import BadState, InputError, NotIdentified
 from halfwidth.inference.longrun import kernel_weights
 
 DIM = 3
@@ -89,7 +89,7 @@ def test_state_goes_on_with_the_same_bits_and_a_foreign_one_is_refused():
     for one, other in zip(whole.sums, second.sums, strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(whole.curvature(), second.curvature())
-    with pytest.raises(InputError, match="state must be of kind 'batch-store'"):
+    with pytest.raises(BadState, match="state.kind must be 'batch-store'"):
         BatchStore.from_state({"kind": "other"})
 
 

@@ -63,7 +63,7 @@ def test_shapes_are_scikit_learns():
     assert model.intercept_.shape == (1,)
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     assert set(model.predict(X)) <= {"no", "yes"}
-    assert LinearRegression(fit_intercept=False).fit(X, X[:, 0]).intercept_ == 0.0
+    assert LinearRegression(fit_intercept=False).partial_fit(X, X[:, 0]).intercept_ == 0.0
 
 
 def test_classes_can_come_later():

@@ -24,6 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import InputError
 from halfwidth.kernels.products import mirrored
+from halfwidth.state.fields import Array, Bool, State, Whole
+from halfwidth.state.schema import Relation, Schema, build, validate
 
 Vector = NDArray[np.float64]
 Edges = NDArray[np.int64]
@@ -55,6 +57,19 @@ def capacity_for(dim: int, most_batches: int = MOST_BATCHES, most_numbers: int =
     return int(min(most_batches, 2 ** (fitting.bit_length() - 1)))
 
 
+def _fits(state: State) -> bool:
+    K, open_, sides = state["capacity"], state["open"], (state["H"].shape[1], state["T"].shape[1])
+    dim, powers = len(state["reference"]), state["length"] // state["first_length"]
+    return (
+        open_ < K
+        and K & (K - 1) == 0
+        and all(side in (0, dim) for side in sides)
+        and state["first_length"] * powers == state["length"]
+        and powers & (powers - 1) == 0
+        and bool(state["n"][open_] < state["length"])
+    )
+
+
 class BatchStore:
     """The batches so far; the one at `open` is being filled.
 
@@ -76,6 +91,26 @@ class BatchStore:
 
     kind = "batch-store"
     version = 1
+    SCHEMA = Schema(
+        kind,
+        version,
+        {
+            "first_length": Whole(1, doc="rows of a batch at first"),
+            "length": Whole(1, doc="rows of a batch now"),
+            "capacity": Whole(2, MOST_BATCHES, doc="most batches"),
+            "open": Whole(0, MOST_BATCHES, doc="which batch is being filled"),
+            "lower": Bool(doc="whether only the lower triangle of H is kept"),
+            "reference": Array(("dim",), doc="what b and T are relative to"),
+            "closed": Array(("side", "side"), doc="sum of H over the closed batches"),
+            "H": Array(("used", "side", "side"), doc="sums of Hessians"),
+            "b": Array(("used", "dim"), doc="sums of H (l - reference) - g"),
+            "T": Array(("used", "wide"), doc="sums of deployed theta - reference, where that is kept"),
+            "n": Array(("used",), low=0.0, doc="rows"),
+            "moved": Array(("used",), low=0.0, doc="rows since the linearisation point moved"),
+        },
+        {"used": lambda s: s["open"] + 1},
+        (Relation("have its batches within its capacity, and its shapes from its dimension", _fits),),
+    )
 
     def __init__(
         self,
@@ -238,9 +273,12 @@ class BatchStore:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        found = (state.get("kind"), state.get("version"))
-        if found != (cls.kind, cls.version):
-            raise InputError.of("state", f"be of kind {cls.kind!r}, version {cls.version}", found)
+        """The store that `to_state` described; `BadState` if the state breaks a rule of `SCHEMA`."""
+        validate(state, cls.SCHEMA)
+        return build(cls.kind, lambda: cls._restored(state))
+
+    @classmethod
+    def _restored(cls, state: dict[str, Any]) -> Self:
         store = cls(
             len(state["reference"]),
             int(state["first_length"]),

@@ -19,8 +19,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.equation.batch_store import Sums, capacity_for
+from halfwidth.equation.batch_store import MOST_BATCHES, Sums, capacity_for
 from halfwidth.errors import InputError
+from halfwidth.state.fields import Array, Bool, State, Whole
+from halfwidth.state.schema import Relation, Schema, build, validate
 
 Vector = NDArray[np.float64]
 Ids = NDArray[np.uint64]
@@ -77,6 +79,13 @@ def _digest(value: Any) -> int:
     return int.from_bytes(hashlib.blake2b(canonical_bytes(value), digest_size=8).digest(), "little")
 
 
+def _in_order(state: State) -> bool:
+    used, smallest, owners = state["used"], state["smallest"], state["owners"]
+    ordered = bool((np.diff(used) > 0).all()) and (not len(used) or used[-1] < state["capacity"])
+    distinct = len(set(owners.tolist())) == len(owners) <= (state["capacity"] if state["owned"] else 0)
+    return ordered and distinct and len(smallest) <= SMALLEST and bool((smallest[1:] > smallest[:-1]).all())
+
+
 class BucketStore:
     """H, b and rows of every bucket.
 
@@ -93,6 +102,22 @@ class BucketStore:
 
     kind = "bucket-store"
     version = 1
+    SCHEMA = Schema(
+        kind,
+        version,
+        {
+            "dim": Whole(1, doc="coefficients"),
+            "capacity": Whole(2, MOST_BATCHES, doc="buckets"),
+            "owned": Bool(doc="whether the first groups own a bucket each"),
+            "owners": Array(("owning",), "u", doc="hashes of the groups that own a bucket, in order"),
+            "smallest": Array(("counted",), "u", doc="the smallest hashes, for counting groups"),
+            "used": Array(("buckets",), "i", low=0, doc="buckets that hold rows"),
+            "H": Array(("buckets", "dim", "dim"), doc="their sums of Hessians"),
+            "b": Array(("buckets", "dim"), doc="their sums of H (l - reference) - g"),
+            "n": Array(("buckets",), low=1.0, doc="their rows"),
+        },
+        relations=(Relation("have buckets, owners and hashes in order, within its capacity", _in_order),),
+    )
 
     def __init__(self, dim: int, capacity: int | None = None, *, owned: bool = True) -> None:
         self.dim, self.owned = dim, owned
@@ -173,9 +198,12 @@ class BucketStore:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        found = (state.get("kind"), state.get("version"))
-        if found != (cls.kind, cls.version):
-            raise InputError.of("state", f"be of kind {cls.kind!r}, version {cls.version}", found)
+        """The store that `to_state` described; `BadState` if the state breaks a rule of `SCHEMA`."""
+        validate(state, cls.SCHEMA)
+        return build(cls.kind, lambda: cls._restored(state))
+
+    @classmethod
+    def _restored(cls, state: dict[str, Any]) -> Self:
         store = cls(int(state["dim"]), int(state["capacity"]), owned=bool(state["owned"]))
         used = np.array(state["used"], dtype=np.int64)
         store.H[used], store.b[used], store.n[used] = state["H"], state["b"], state["n"]

@@ -25,6 +25,7 @@ Vector = NDArray[np.float64]
 HIGH_SHARE = 0.25
 FEWEST_MERGED = 16
 TAKES_PART = 1e-5
+_SAME = 1e-9
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Errors:
     bandwidth: float
     merged: int
     """How many batches of the store make one batch here."""
+    transfer: Vector | None = None
+    """A_info^-1 A, where the information at the root is not the sum A of the batches' matrices."""
 
     @property
     def batches(self) -> int:
@@ -43,6 +46,7 @@ class Errors:
 
     def covariance(self, directions: Vector) -> Vector:
         """Of the directions (m, d) times the root."""
+        directions = self._transferred(directions)
         u = self.deletions.influences(directions)
         if self.bandwidth > 0.0:
             u = u * np.sqrt(shortfall(u, self.deletions.information(directions), self.bandwidth))
@@ -51,15 +55,18 @@ class Errors:
         return np.asarray(0.5 * (V + V.T))
 
     def degrees_of_freedom(self, directions: Vector) -> Vector:
-        return self.deletions.degrees_of_freedom(directions, self.bandwidth)
+        return self.deletions.degrees_of_freedom(self._transferred(directions), self.bandwidth)
 
     def shares(self, directions: Vector) -> Vector:
         """The largest share of one batch in the information about each direction."""
-        return self.deletions.shares(directions)
+        return self.deletions.shares(self._transferred(directions))
 
     def undetermined(self, directions: Vector) -> NDArray[np.bool_]:
         """Which directions the rows do not determine, or only those of one batch."""
-        return unseen(self.whitened, directions) | self.deletions.is_lone(directions)
+        return unseen(self.whitened, directions) | self.deletions.is_lone(self._transferred(directions))
+
+    def _transferred(self, directions: Vector) -> Vector:
+        return directions if self.transfer is None else np.asarray(directions @ self.transfer)
 
 
 def unseen(whitened: Whitening, directions: Vector) -> NDArray[np.bool_]:
@@ -70,7 +77,12 @@ def unseen(whitened: Whitening, directions: Vector) -> NDArray[np.bool_]:
 
 
 def jackknife_errors(
-    equation: Equation, residuals: Vector, information: Vector, *, independent: bool = False
+    equation: Equation,
+    residuals: Vector,
+    information: Vector,
+    *,
+    penalty: Vector | None = None,
+    independent: bool = False,
 ) -> Errors:
     """Errors for batches in time order, or for independent ones (buckets of groups).
 
@@ -81,23 +93,30 @@ def jackknife_errors(
     residuals : ndarray
         Of the batches at the root (K, d), adding up to zero.
     information : ndarray
-        The sum of the batches' matrices, with a penalty if there is one.
+        The derivative of the equation at the root, the penalty included. The batches' matrices may belong to other
+        points: leverage is taken from them, and the inverse from here.
+    penalty : ndarray, optional
+        What the sum of the batches' matrices lacks.
     independent : bool
         Whether no kernel is needed.
     """
-    whitened = whitening(information)
     A, rows, r, merged = equation.A, equation.rows, residuals, 1
     size = len(information)
+    expanded = A.sum(axis=0) if penalty is None else A.sum(axis=0) + penalty
+    whitened = whitening(information)
+    own, transfer = whitened, None
+    if not np.allclose(expanded, information, rtol=_SAME, atol=0.0):
+        own, transfer = whitening(expanded), np.asarray(whitened.C @ whitened.C.T @ expanded)
     while len(rows) > FEWEST_KEPT and len(rows) * size**3 > MOST_FLOPS and not independent:
         A, r, rows, merged = _pairs(A), _pairs(r), _pairs(rows), 2 * merged
     bandwidth = 0.0 if independent else _bandwidth(r, whitened)
-    deletions = Deletions.of(A, r, whitened)
+    deletions = Deletions.of(A, r, own)
     high = deletions.shares(np.eye(size)).max(initial=0.0) > HIGH_SHARE
     while high and bandwidth > 1.0 and len(rows) >= 2 * FEWEST_MERGED:
         A, r, rows, merged = _pairs(A), _pairs(r), _pairs(rows), 2 * merged
         bandwidth = _bandwidth(r, whitened)
-        deletions = Deletions.of(A, r, whitened)
-    return Errors(deletions, whitened, bandwidth, merged)
+        deletions = Deletions.of(A, r, own)
+    return Errors(deletions, whitened, bandwidth, merged, transfer)
 
 
 def _bandwidth(residuals: Vector, whitened: Whitening) -> float:

@@ -67,8 +67,9 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         `groups` takes a label for every row, in any order: rows of a group may depend on each other.
         """
         self._learn(X, y, sample_weight, offset, groups, fresh=True)
-        for text in self._warnings():
-            warnings.warn(text, FitWarning, stacklevel=2)
+        doubts = self._warnings()
+        if doubts:
+            warnings.warn("\n".join(doubts), FitWarning, stacklevel=2)
         return self
 
     def partial_fit(

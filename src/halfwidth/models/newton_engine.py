@@ -18,16 +18,44 @@ from halfwidth.models.identification import Flag, Verdict, judge, refused, run_f
 from halfwidth.models.results import Basis
 from halfwidth.models.run_status import run_flags
 from halfwidth.models.separation import ColumnExtremes
+from halfwidth.state.containers import Nested, Row
+from halfwidth.state.fields import Real, State, Text
+from halfwidth.state.schema import Relation, Schema
 
 Vector = NDArray[np.float64]
 
 METHOD = "score-batches"
 
 
+def _range_of_rows(state: State) -> bool:
+    low, high = state["y_range"]
+    return bool(low <= high or state["learner"]["n_seen"] == 0)
+
+
+def _extremes_of_columns(state: State) -> bool:
+    extremes, learner = state["extremes"], state["learner"]
+    return bool(len(extremes["active"]) == learner["dim"] and extremes["family"] == learner["loss"])
+
+
 class NewtonEngine:
     """Learns with `RenewableNewton`; standard errors from the batch jackknife of the equation it feeds."""
 
     name = "newton"
+    SCHEMA = Schema(
+        None,
+        None,
+        {
+            "engine": Text(("newton",), doc="which engine"),
+            "learner": Nested(RenewableNewton.SCHEMA, doc="what it learned"),
+            "y_range": Row((Real(finite=False), Real(finite=False)), doc="smallest and largest target"),
+            "extremes": Nested(ColumnExtremes.SCHEMA, doc="extremes of the columns, for separation"),
+        },
+        relations=(
+            Relation("have a `y_range` that fits its rows", _range_of_rows),
+            Relation("have extremes of its own columns", _extremes_of_columns),
+        ),
+        title="state of engine 'newton'",
+    )
 
     def __init__(
         self,

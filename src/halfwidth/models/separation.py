@@ -25,6 +25,8 @@ from halfwidth.families import Loss
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.newton_solver import Rows, minimise
 from halfwidth.learners.newton.offline_fit import SLIGHT
+from halfwidth.state.fields import Array, Text
+from halfwidth.state.schema import Schema
 
 Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -39,6 +41,18 @@ _MOVED = 0.5
 
 class ColumnExtremes:
     """The least and the largest value of every column, for y of 0 and for larger y."""
+
+    SCHEMA = Schema(
+        None,
+        None,
+        {
+            "family": Text(doc="the family"),
+            "low": Array((2, "columns"), finite=False, doc="least values, for y of 0 and for larger y"),
+            "high": Array((2, "columns"), finite=False, doc="largest values"),
+            "active": Array(("columns",), "b", doc="columns that were not seen to overlap"),
+        },
+        title="set of extremes of columns",
+    )
 
     def __init__(self, dim: int, family: str) -> None:
         self.family = family

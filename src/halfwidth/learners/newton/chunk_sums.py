@@ -21,8 +21,11 @@ from numpy.typing import NDArray
 from halfwidth.equation import BatchStore, capacity_for, solve_spd
 from halfwidth.equation.buckets import BucketStore
 from halfwidth.families import Loss
-from halfwidth.learners.newton.kept_sample import Ids, RowSample
+from halfwidth.learners.newton.kept_sample import EXTRA_NUMBERS, Ids, RowSample
 from halfwidth.learners.newton.newton_solver import Rows
+from halfwidth.state.containers import Nested, Optional
+from halfwidth.state.fields import Array, Real, State
+from halfwidth.state.schema import Relation, Schema
 
 Vector = NDArray[np.float64]
 
@@ -50,8 +53,34 @@ class Expanded(NamedTuple):
         return cls(eta, score, np.sqrt(weights)[:, None] * rows.Z, float(weights.sum()))
 
 
+def _parts_fit(state: State) -> bool:
+    size, rows = len(state["smoothing"]), state["batches"]["n"].sum()
+    parts = [len(state["batches"]["reference"]), state["batches"]["H"].shape[1]]
+    if state["buckets"] is not None:
+        parts.append(state["buckets"]["dim"])
+        rows -= state["buckets"]["n"].sum() - rows
+    if state["sample"] is not None:
+        parts.append(state["sample"]["rows"].shape[1] - EXTRA_NUMBERS)
+    return size > 0 and set(parts) == {size} and rows == state["batches"]["n"].sum() > 0
+
+
 class ChunkSums:
     """Sums over all expanded rows, and a thinned sample of them where the loss is not quadratic."""
+
+    SCHEMA = Schema(
+        None,
+        None,
+        {
+            "smoothing": Array(("size",), doc="what smoothing the score changes"),
+            "moments": Array((2,), low=0.0, doc="sums of squared scores and of the weights of the slope"),
+            "weight": Real(0.0, strict=True, doc="sum of the weights of expanded rows"),
+            "batches": Nested(BatchStore.SCHEMA, doc="batches in time order"),
+            "buckets": Optional(Nested(BucketStore.SCHEMA), doc="buckets, where rows come in groups"),
+            "sample": Optional(Nested(RowSample.SCHEMA), doc="the thinned sample, where the loss is not quadratic"),
+        },
+        relations=(Relation("have parts of the same coefficients and rows", _parts_fit),),
+        title="sums of chunks",
+    )
 
     def __init__(self, loss: Loss, size: int, batch_length: int, grouped: bool) -> None:
         self.loss = loss

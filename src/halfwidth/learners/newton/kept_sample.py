@@ -22,13 +22,15 @@ from numpy.typing import NDArray
 
 from halfwidth.families import Loss
 from halfwidth.learners.newton.newton_solver import Rows
+from halfwidth.state.fields import Array, State, Whole
+from halfwidth.state.schema import Relation, Schema
 
 Vector = NDArray[np.float64]
 Ids = NDArray[np.uint64]
 
 MOST_NUMBERS = 2**19
 FEWEST_ROWS = 1_024
-_EXTRA = 5
+EXTRA_NUMBERS = 5
 
 
 def hashed(index: Ids) -> Ids:
@@ -39,15 +41,45 @@ def hashed(index: Ids) -> Ids:
     return np.asarray(z ^ (z >> np.uint64(31)))
 
 
+def capacity_for_sample(size: int) -> int:
+    """How many rows of `size` coefficients are kept."""
+    return max(FEWEST_ROWS, MOST_NUMBERS // (size + EXTRA_NUMBERS))
+
+
+def _selected_by_hash(state: State) -> bool:
+    index, thinning = state["index"], state["thinning"]
+    width = state["rows"].shape[1]
+    if (
+        width <= EXTRA_NUMBERS
+        or len(index) > capacity_for_sample(width - EXTRA_NUMBERS)
+        or (index[1:] <= index[:-1]).any()
+    ):
+        return False
+    return not thinning or not (hashed(index) >> np.uint64(64 - thinning)).any()
+
+
 class RowSample:
     """Columns of the store: the internal row, then y, weight, offset, and k and weight of the slope's expansion."""
 
+    SCHEMA = Schema(
+        None,
+        None,
+        {
+            "thinning": Whole(0, 62, doc="t: a row is kept if t bits of its hash are zero"),
+            "rows": Array(("kept", "width"), doc="internal row, y, weight, offset, k, weight of the slope"),
+            "index": Array(("kept",), "u", doc="numbers of the kept rows"),
+            "ids": Array(("kept",), "u", doc="hashes of their groups"),
+        },
+        relations=(Relation("hold the rows that the hash selects, in order", _selected_by_hash),),
+        title="thinned sample of rows",
+    )
+
     def __init__(self, size: int) -> None:
         self.size = size
-        self.capacity = max(FEWEST_ROWS, MOST_NUMBERS // (size + _EXTRA))
+        self.capacity = capacity_for_sample(size)
         self.thinning = 0
         self.count = 0
-        self._rows = np.empty((0, size + _EXTRA))
+        self._rows = np.empty((0, size + EXTRA_NUMBERS))
         self._index = np.empty(0, dtype=np.uint64)
         self._ids = np.empty(0, dtype=np.uint64)
 
@@ -117,7 +149,7 @@ class RowSample:
     def _make_room(self, rows: int) -> None:
         if rows > len(self._rows):
             more = min(self.capacity, max(rows, 2 * len(self._rows))) - self.count
-            self._rows = np.concatenate([self._rows[: self.count], np.empty((more, self.size + _EXTRA))])
+            self._rows = np.concatenate([self._rows[: self.count], np.empty((more, self.size + EXTRA_NUMBERS))])
             self._index = np.concatenate([self.index, np.zeros(more, dtype=np.uint64)])
             self._ids = np.concatenate([self.ids, np.zeros(more, dtype=np.uint64)])
 
@@ -132,7 +164,7 @@ class RowSample:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         rows = np.array(state["rows"], dtype=np.float64)
-        sample = cls(rows.shape[1] - _EXTRA)
+        sample = cls(rows.shape[1] - EXTRA_NUMBERS)
         sample.thinning, sample.count = int(state["thinning"]), len(rows)
         sample._rows, sample._index = rows, np.array(state["index"], dtype=np.uint64)
         sample._ids = np.array(state["ids"], dtype=np.uint64)

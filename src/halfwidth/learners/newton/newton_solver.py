@@ -117,7 +117,9 @@ def robust_scale(rows: Rows, theta: Vector, loss: Loss) -> float:
     spread = np.abs(residual)
     mean = float(weight @ spread) / max(float(weight.sum()), 1e-300)
     scale = weighted_median(spread, weight) / NORMAL_MAD
-    return scale if scale > 1e-6 * mean else max(mean, 1e-300)
+    if scale > 1e-6 * mean:
+        return scale
+    return max(mean, 1e-12 * float(np.abs(rows.y).max(initial=0.0))) or 1.0
 
 
 def weighted_median(values: Vector, weight: Vector) -> float:

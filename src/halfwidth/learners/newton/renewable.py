@@ -46,9 +46,11 @@ from halfwidth.learners.newton.chunk_sums import ChunkSums
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.newton_solver import Rows, first_fit, minimise, prior_weights, robust_scale
 from halfwidth.learners.newton.offline_fit import SETTLED, offline_fit
+from halfwidth.learners.newton.renewable_state import FIELDS, RELATIONS
 from halfwidth.learners.newton.row_buffer import Groups, PendingRows, Piece
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 from halfwidth.learners.newton.thinned_fit import thinned_fit
+from halfwidth.state.schema import Schema, build, validate
 
 Vector = NDArray[np.float64]
 
@@ -70,6 +72,13 @@ class RenewableNewton:
 
     kind = "renewable-newton"
     version = 2
+    SCHEMA = Schema(
+        kind,
+        version,
+        FIELDS,
+        {"size": lambda s: s["dim"] + s["intercept"], "width": lambda s: s["dim"] + 3},
+        RELATIONS,
+    )
 
     def __init__(
         self,
@@ -281,9 +290,12 @@ class RenewableNewton:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        if state.get("kind") != cls.kind or state.get("version") != cls.version:
-            found = (state.get("kind"), state.get("version"))
-            raise InputError.of("state", f"be of kind {cls.kind!r}, version {cls.version}", found)
+        """The learner that `to_state` described; `BadState` if the state breaks a rule of `SCHEMA`."""
+        validate(state, cls.SCHEMA)
+        return build(cls.kind, lambda: cls._restored(state))
+
+    @classmethod
+    def _restored(cls, state: dict[str, Any]) -> Self:
         learner = cls(
             int(state["dim"]),
             make_loss(state["loss"], **state["options"]),

@@ -75,7 +75,8 @@ class NewtonSnapshot:
         """Of the internal coefficients."""
         equation = Equation(self.sums.H, self.sums.b, self.sums.n)
         residuals = equation.centred_residuals(self.centre - self.reference)
-        return jackknife_errors(equation, residuals, self.information, independent=self.grouped)
+        penalty = np.diag(self.weight * self.penalty)
+        return jackknife_errors(equation, residuals, self.information, penalty=penalty, independent=self.grouped)
 
     def covariance(self) -> Vector:
         """Of the estimate, on the user's scale."""
