@@ -89,7 +89,7 @@ def test_state_goes_on_with_the_same_bits_and_a_foreign_one_is_refused():
     for one, other in zip(whole.sums, second.sums, strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(whole.curvature(), second.curvature())
-    with pytest.raises(BadState, match="state.kind must be 'batch-store'"):
+    with pytest.raises(BadState, match=r"state.kind must be 'batch-store'"):
         BatchStore.from_state({"kind": "other"})
 
 
