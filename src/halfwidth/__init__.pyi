@@ -49,7 +49,7 @@ from halfwidth.study import (
     run_study as run_study,
 )
 from halfwidth.watchers import (
-    Burned as Burned,
+    BurnIn as BurnIn,
     ConfidenceSequence as ConfidenceSequence,
     EqualBatchMeans as EqualBatchMeans,
     Extrapolated as Extrapolated,

@@ -18,7 +18,7 @@ from halfwidth.errors import CannotPool, InputError, NotEnoughData
 from halfwidth.inference.scaling_laws import MEAN_SQUARE
 from halfwidth.schedules import PowerStep
 from halfwidth.watchers import (
-    Burned,
+    BurnIn,
     ConfidenceSequence,
     EqualBatchMeans,
     Extrapolated,
@@ -114,7 +114,7 @@ def extrapolation(thetas, configuration):
 
 
 def burned(dim, share=0.3, first_start=9, batches=4, **configuration):
-    return Burned(lambda: FixedBatchMeans(dim, batches=batches, **configuration), share=share, first_start=first_start)
+    return BurnIn(lambda: FixedBatchMeans(dim, batches=batches, **configuration), share=share, first_start=first_start)
 
 
 def unburned(thetas, configuration):

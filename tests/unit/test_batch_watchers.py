@@ -14,8 +14,8 @@ from halfwidth.inference.laws import NormalLaw
 from halfwidth.inference.normal_mixture import MixtureLaw
 from halfwidth.inference.scaling_laws import LEVELS, MEAN_SQUARE, QUANTILES, FunctionalLaw, scaling_law
 from halfwidth.methods import METHODS, Setting, method
-from halfwidth.watchers.base import restored
 from halfwidth.watchers.flat_top import flat_top_degrees_of_freedom
+from halfwidth.watchers.kinds import restored
 from halfwidth.watchers.spectral_variance import bartlett_moments
 
 REPLICATES = 4_000
@@ -50,7 +50,7 @@ EXACT = {
         700,
     ),
     "burned": (
-        lambda: hw.Burned(lambda: hw.FixedBatchMeans(REPLICATES, batches=4, view="diagonal"), first_start=10),
+        lambda: hw.BurnIn(lambda: hw.FixedBatchMeans(REPLICATES, batches=4, view="diagonal"), first_start=10),
         700,
     ),
 }
@@ -194,8 +194,8 @@ def test_increasing_batches_end_at_the_planned_rows():
         (lambda: hw.ConfidenceSequence(hw.RandomScaling(1)), "variance must be a watcher whose variance is consistent"),
         (lambda: hw.ConfidenceSequence(hw.FixedBatchMeans(1)), "variance must be a watcher whose variance is consist"),
         (lambda: hw.ConfidenceSequence(hw.EqualBatchMeans(1), tightest=0), "tightest must be an integer"),
-        (lambda: hw.Burned(lambda: hw.FixedBatchMeans(1), share=0.0), "share must lie between 0 and 0.5"),
-        (lambda: hw.Burned(lambda: hw.Extrapolated(1, step=hw.PowerStep())), "does not read the steps"),
+        (lambda: hw.BurnIn(lambda: hw.FixedBatchMeans(1), share=0.0), "share must lie between 0 and 0.5"),
+        (lambda: hw.BurnIn(lambda: hw.Extrapolated(1, step=hw.PowerStep())), "does not read the steps"),
         (lambda: restored({"kind": "crystal-ball"}), "state.kind must be one of"),
     ],
 )
@@ -317,7 +317,7 @@ def test_extrapolation_needs_steps_that_fall_and_writes_only_power_steps():
 
 @pytest.mark.parametrize(("share", "first_start"), [(0.05, 125), (0.3, 7), (0.5, 1)])
 def test_burn_in_discards_some_rows_but_never_more_than_its_share(share, first_start):
-    watcher = hw.Burned(lambda: hw.FixedBatchMeans(1), share=share, first_start=first_start)
+    watcher = hw.BurnIn(lambda: hw.FixedBatchMeans(1), share=share, first_start=first_start)
     least = first_start / share
     for n in range(1, 4_000):
         watcher.update([float(n)])
@@ -330,10 +330,10 @@ def test_burn_in_discards_some_rows_but_never_more_than_its_share(share, first_s
 def test_burn_in_reports_the_rows_it_rests_on():
     thetas = np.random.default_rng(0).standard_normal((50_000, 2))
     thetas[:2_000] += 100.0
-    watcher = hw.Burned(lambda: hw.EqualBatchMeans(2)).update_many(thetas)
+    watcher = hw.BurnIn(lambda: hw.EqualBatchMeans(2)).update_many(thetas)
     result = watcher.result()
     assert (result.n, watcher.n_seen, watcher.discarded) == (47_500, 50_000, 2_500)
-    assert result.method == "burned equal-batch-means"
+    assert result.method == "burn-in equal-batch-means"
     interval = result.interval()
     assert interval.covers(0.0).all()
     unburned = hw.EqualBatchMeans(2).update_many(thetas).interval()

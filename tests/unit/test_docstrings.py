@@ -22,7 +22,9 @@ CHECKS = {
     *("PR01", "PR02", "PR03", "PR04", "PR05", "PR06", "PR07", "PR08", "PR09", "PR10"),
     *("RT01", "RT02", "RT03", "RT04", "RT05", "YD01"),
 }
-CONVERTED = ("cli", "errors", "families", "inference", "methods", "paper", "problems", "study")  # the others follow
+CONVERTED = (
+    *("cli", "errors", "families", "inference", "methods", "paper", "problems", "schedules", "study", "watchers"),
+)  # the others follow
 
 
 def packages():

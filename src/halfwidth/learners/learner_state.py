@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from halfwidth.errors import BadState, InputError
+from halfwidth.learners.schedule_state import SCHEDULES, schedule_from_state, schedule_to_state
 from halfwidth.problems import Problem
-from halfwidth.schedules import SCHEDULES, schedule_from_state, schedule_to_state
 from halfwidth.state.containers import ListOf, MapOf, Nested, Plain, Row
 from halfwidth.state.fields import Array, Text, Whole
 from halfwidth.state.schema import Schema, build, validate
-from halfwidth.watchers.base import restored
+from halfwidth.watchers.kinds import restored
 
 if TYPE_CHECKING:
     from halfwidth.learners.base import Learner

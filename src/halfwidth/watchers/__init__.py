@@ -1,7 +1,7 @@
 """What watches a trajectory and estimates its covariance: one estimator a file."""
 
 from halfwidth.watchers.base import Watcher
-from halfwidth.watchers.burn_in import Burned
+from halfwidth.watchers.burn_in import BurnIn
 from halfwidth.watchers.confidence_sequence import ConfidenceSequence
 from halfwidth.watchers.equal_batches import EqualBatchMeans
 from halfwidth.watchers.extrapolation import Extrapolated
@@ -14,7 +14,7 @@ from halfwidth.watchers.random_scaling import RandomScaling
 from halfwidth.watchers.spectral_variance import SpectralVariance
 
 __all__ = [
-    "Burned",
+    "BurnIn",
     "ConfidenceSequence",
     "EqualBatchMeans",
     "Extrapolated",

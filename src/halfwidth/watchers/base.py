@@ -10,108 +10,129 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from halfwidth.errors import BadState, InputError
+from halfwidth.errors import InputError
 from halfwidth.inference import Interval, LimitLaw, NormalLaw, Result
 from halfwidth.inference.diagnostics import Diagnostics
+from halfwidth.kernels.arrays import Vector
+from halfwidth.kernels.rows import finite_rows
 from halfwidth.state.schema import Schema, build, validate
 
 Critical = Literal["calibrated", "normal"]
 State = dict[str, Any]
 
 
-def check_array(state: State, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """A copy of an array of a state, which must have the shape that its watcher expects."""
-    value = np.array(state.get(name), dtype=np.float64)
-    if value.shape != shape:
-        raise InputError.of(f"state[{name!r}]", f"have shape {shape}", value.shape)
-    return value
-
-
-def folded(state: State, *parts: str) -> State:
-    """A flat state with its parts as states of their own, as their schemas have them."""
-    starts = tuple(f"{part}." for part in parts)
-    own = {key: value for key, value in state.items() if not str(key).startswith(starts)}
-    return own | {part: unnested(part, state) for part in parts}
-
-
-def nested(name: str, state: State) -> State:
-    """A watcher's state as part of another's, which stays flat."""
-    return {f"{name}.{key}": value for key, value in state.items()}
-
-
-def unnested(name: str, state: State) -> State:
-    """The part that `nested` put there."""
-    start = f"{name}."
-    return {str(key).removeprefix(start): value for key, value in state.items() if str(key).startswith(start)}
-
-
-def watcher_kinds() -> dict[str, type[Watcher]]:
-    """Every kind of watcher that has a state."""
-    found, families = {}, [Watcher]
-    while families:
-        family = families.pop()
-        if "SCHEMA" in vars(family):
-            found[family.kind] = family
-        families += family.__subclasses__()
-    return found
-
-
-def watcher_schemas() -> dict[str, Schema]:
-    """The schemas of all watchers, by kind."""
-    return {kind: watcher.SCHEMA for kind, watcher in watcher_kinds().items()}
-
-
-def restored(state: State) -> Watcher:
-    """The watcher of any kind that `to_state` described."""
-    kind, kinds = state.get("kind"), watcher_kinds()
-    if not isinstance(kind, str) or kind not in kinds:
-        raise BadState.at("state.kind", f"be one of {', '.join(sorted(kinds))}", kind)
-    return kinds[kind].from_state(state)
-
-
 class Watcher(ABC):
-    """Watches iterates of a fixed dimension and says how far their average may be from the truth."""
+    """Observes iterates of a fixed dimension and estimates the covariance of their average.
+
+    A learner hands its iterates over (`watchers=[...]`), or any other program calls `update` and `update_many`.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the estimator, also in its states.
+    version : int
+        Version of its states.
+    dim : int
+        Dimension of the iterates.
+    """
 
     kind: str
     version: int
     dim: int
     SCHEMA: ClassVar[Schema]
-    """What `to_state` gives and `from_state` insists on."""
+    """The schema of `to_state`, which `from_state` validates."""
 
     @property
     @abstractmethod
     def n_seen(self) -> int:
-        """How many iterates were seen."""
+        """Number of iterates seen."""
 
     @abstractmethod
-    def take(self, thetas: NDArray[np.float64]) -> None:
-        """See the next iterates, one in each row of a contiguous, finite array: what `update_many` has checked."""
+    def take(self, thetas: Vector) -> None:
+        """See the next iterates, unchecked; for learners. Everybody else calls `update_many`.
+
+        Parameters
+        ----------
+        thetas : ndarray of shape (m, dim)
+            The iterates, one in each row of a contiguous, finite array.
+        """
 
     @abstractmethod
-    def estimate(self) -> NDArray[np.float64]:
-        """The average of the iterates."""
+    def estimate(self) -> Vector:
+        """Average of the iterates.
+
+        Returns
+        -------
+        ndarray of shape (dim,) or (p,)
+            The average; under `view="projection"` that of the p projected coordinates.
+        """
 
     @abstractmethod
-    def covariance(self) -> NDArray[np.float64]:
-        """The covariance of sqrt(n) times the error of the average."""
+    def covariance(self) -> Vector:
+        """Covariance Sigma of sqrt(n) times the error of the average.
+
+        Returns
+        -------
+        ndarray
+            A matrix, or the vector of its diagonal under `view="diagonal"`.
+
+        Raises
+        ------
+        NotEnoughData
+            Too few iterates were seen.
+        """
 
     @abstractmethod
     def law(self) -> LimitLaw:
-        """The law of the studentised average at this n."""
+        """Limit law of the studentised average at this n.
+
+        Returns
+        -------
+        LimitLaw
+            What critical values are taken from.
+        """
 
     @abstractmethod
     def diagnostics(self) -> Diagnostics:
-        """What the covariance rests on."""
+        """What the covariance rests on.
+
+        Returns
+        -------
+        Diagnostics
+            Degrees of freedom, correlation time, block length, and flags where they speak against the interval.
+        """
 
     @abstractmethod
     def pool(self, other: Self) -> Self:
-        """Join with an independent trajectory; the result can be read and pooled again, not updated."""
+        """Join with an independent trajectory.
+
+        Parameters
+        ----------
+        other : Self
+            A watcher of the same settings, dimension and view.
+
+        Returns
+        -------
+        Self
+            A new watcher, which can be read and pooled again, not updated.
+
+        Raises
+        ------
+        CannotPool
+            The watchers differ, or this estimator cannot be pooled.
+        """
 
     @abstractmethod
     def to_state(self) -> State:
-        """Plain numbers and arrays, with `kind` and `version`."""
+        """Everything the watcher knows, as plain numbers and arrays.
+
+        Returns
+        -------
+        dict
+            With `kind` and `version`; `from_state` goes on with the same bits.
+        """
 
     @classmethod
     @abstractmethod
@@ -120,7 +141,17 @@ class Watcher(ABC):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """The watcher that `to_state` described.
+        """Restore the watcher that `to_state` described.
+
+        Parameters
+        ----------
+        state : dict
+            What `to_state` returned.
+
+        Returns
+        -------
+        Self
+            A watcher at the same row.
 
         Raises
         ------
@@ -131,16 +162,54 @@ class Watcher(ABC):
         return build(cls.kind, lambda: cls._restored(state))
 
     def update_many(self, thetas: ArrayLike) -> Self:
-        """See the next iterates, one in each row; a bad row raises and leaves the state as it was."""
+        """See the next iterates.
+
+        Parameters
+        ----------
+        thetas : array_like of shape (m, dim)
+            The iterates, one in each row.
+
+        Returns
+        -------
+        Self
+            The watcher itself.
+
+        Raises
+        ------
+        InputError
+            The shape is wrong or a number is not finite; the watcher stays as it was.
+        """
         self.take(self._check_iterates(thetas))
         return self
 
     def update(self, theta: ArrayLike) -> Self:
-        """See one more iterate."""
+        """See one more iterate.
+
+        Parameters
+        ----------
+        theta : array_like of shape (dim,)
+            The iterate.
+
+        Returns
+        -------
+        Self
+            The watcher itself.
+        """
         return self.update_many(np.asarray(theta, dtype=np.float64)[None])
 
     def result(self, critical: Critical = "calibrated") -> Result:
-        """Everything that can be said at this moment, frozen."""
+        """Everything that can be said at this moment.
+
+        Parameters
+        ----------
+        critical : {"calibrated", "normal"}
+            Quantiles of the limit law of this estimator, or of the normal law for comparison.
+
+        Returns
+        -------
+        Result
+            Estimate, covariance, law and diagnostics; it does not change when the watcher goes on.
+        """
         if critical not in ("calibrated", "normal"):
             raise InputError.of("critical", "be 'calibrated' or 'normal'", critical)
         law = self.law() if critical == "calibrated" else NormalLaw()
@@ -149,20 +218,33 @@ class Watcher(ABC):
     def interval(
         self, direction: ArrayLike | None = None, level: float = 0.95, critical: Critical = "calibrated"
     ) -> Interval:
-        """The interval for one direction (dim,), several (m, dim), or every coordinate when none is given."""
+        """Confidence interval for one direction, several, or every coordinate.
+
+        Parameters
+        ----------
+        direction : array_like of shape (dim,) or (m, dim), optional
+            The directions v of v'theta; every coordinate by default.
+        level : float
+            Confidence level.
+        critical : {"calibrated", "normal"}
+            Quantiles of the limit law of this estimator, or of the normal law for comparison.
+
+        Returns
+        -------
+        Interval
+            Lower and upper ends.
+        """
         return self.result(critical).interval(direction, level)
 
-    def _check_iterates(self, thetas: ArrayLike) -> NDArray[np.float64]:
+    def _check_iterates(self, thetas: ArrayLike) -> Vector:
         array = np.ascontiguousarray(thetas, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != self.dim:
             raise InputError.of("thetas", f"have shape (m, {self.dim})", np.shape(thetas))
-        if np.isfinite(array.sum()):  # one quick pass; only an odd sum is looked at closely
-            return array
-        finite = np.isfinite(array)
-        if not finite.all():
-            row, column = (int(i) for i in np.argwhere(~finite)[0])
+        row = finite_rows(array)
+        if row < len(array):
+            column = int(np.argmin(np.isfinite(array[row])))
             raise InputError(
                 f"thetas must be finite; row {row} of this call has {array[row, column]} in coordinate {column}. "
-                "Nothing of this call was taken in"
+                "The watcher stays as it was"
             )
         return array

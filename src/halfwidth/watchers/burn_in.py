@@ -22,21 +22,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from halfwidth.checks import check_count
 from halfwidth.errors import CannotPool, InputError
 from halfwidth.inference import LimitLaw, Result
 from halfwidth.inference.diagnostics import Diagnostics
+from halfwidth.kernels.arrays import Vector
 from halfwidth.state.containers import Variant
 from halfwidth.state.fields import Field, Real, Whole
 from halfwidth.state.schema import Relation, Schema, same_settings
-from halfwidth.watchers.base import Critical, State, Watcher, folded, nested, restored, watcher_schemas
+from halfwidth.watchers.base import Critical, State, Watcher
 from halfwidth.watchers.extrapolation import Extrapolated
+from halfwidth.watchers.kinds import restored, watcher_schemas
+from halfwidth.watchers.state_parts import folded, nested
 
 _COUNTS = ("n", "discarded", "young_start", "next_start")
-
 
 _FIELDS: dict[str, Field] = {
     "share": Real(1e-9, 0.5, doc="the largest share of rows that is discarded"),
@@ -46,13 +45,13 @@ _FIELDS: dict[str, Field] = {
     "young_start": Whole(doc="rows before the younger one"),
     "next_start": Whole(1, doc="rows at which the next one starts"),
     "fresh": Variant("kind", lambda: _burnable(), doc="the watcher before its first row, stored as `fresh.NAME`"),
-    "reported": Variant("kind", lambda: _burnable(), doc="the generation that speaks, stored as `reported.NAME`"),
+    "reported": Variant("kind", lambda: _burnable(), doc="the one that is reported, stored as `reported.NAME`"),
     "young": Variant("kind", lambda: _burnable(), doc="the next one, stored as `young.NAME`"),
 }
 
 
 def _burnable() -> dict[str, Schema]:
-    return {kind: schema for kind, schema in watcher_schemas().items() if kind not in (Burned.kind, Extrapolated.kind)}
+    return {kind: schema for kind, schema in watcher_schemas().items() if kind not in (BurnIn.kind, Extrapolated.kind)}
 
 
 def _starts_follow_rows(state: State) -> bool:
@@ -71,16 +70,45 @@ def _generations_agree(state: State) -> bool:
     return seen == [0, state["n"] - state["discarded"], state["n"] - state["young_start"]]
 
 
-class Burned(Watcher):
-    """Any watcher, without the first rows: at most `share` of them, and at least share^2.
+class BurnIn(Watcher):
+    """Any watcher without the first rows, for every n, without knowing n.
 
+    Parameters
+    ----------
+    make : callable
+        Returns a fresh watcher; called once.
+    share : float
+        Largest share of the rows that is discarded; at least share^2 of them are.
+    first_start : int
+        Row t_0 after which the first generation starts.
+
+    Attributes
+    ----------
+    share : float
+        The argument of that name.
+    first_start : int
+        The argument of that name.
+
+    Raises
+    ------
+    InputError
+        `share` is not between 0 and 0.5, or `make` gives a watcher that has seen rows or reads the steps.
+
+    Notes
+    -----
+    Generations of the watcher start after t_0, t_0 / share, t_0 / share^2, ... rows; two are alive at any time. The
+    reported one is the youngest that has discarded at most `share` of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
     >>> from halfwidth.watchers import FixedBatchMeans
-    >>> watcher = Burned(lambda: FixedBatchMeans(1), share=0.05)
+    >>> watcher = BurnIn(lambda: FixedBatchMeans(1), share=0.05)
     >>> watcher.update_many(np.random.default_rng(0).standard_normal((50_000, 1))).discarded
     2500
     """
 
-    kind = "burned"
+    kind = "burn-in"
     version = 1
     SCHEMA = Schema(
         kind,
@@ -113,15 +141,15 @@ class Burned(Watcher):
 
     @property
     def discarded(self) -> int:
-        """How many rows the reported generation has not seen."""
+        """Number of rows that the reported generation has not seen."""
         return self._discarded
 
     @property
     def reported(self) -> Watcher:
-        """The generation that speaks."""
+        """The generation that results come from."""
         return self._reported
 
-    def take(self, thetas: NDArray[np.float64]) -> None:
+    def take(self, thetas: Vector) -> None:
         at = 0
         while at < len(thetas):
             rows = thetas[at : at + self._next_start - self._n]
@@ -137,10 +165,10 @@ class Burned(Watcher):
         self._young, self._young_start = restored(self._fresh), self._n
         self._next_start = math.ceil(self._n / self.share)
 
-    def estimate(self) -> NDArray[np.float64]:
+    def estimate(self) -> Vector:
         return self._reported.estimate()
 
-    def covariance(self) -> NDArray[np.float64]:
+    def covariance(self) -> Vector:
         return self._reported.covariance()
 
     def law(self) -> LimitLaw:
@@ -150,12 +178,23 @@ class Burned(Watcher):
         return self._reported.diagnostics()
 
     def result(self, critical: Critical = "calibrated") -> Result:
-        """That of the reported generation, whose n is the number of rows it has seen."""
+        """Result of the reported generation.
+
+        Parameters
+        ----------
+        critical : {"calibrated", "normal"}
+            Quantiles of the limit law of the estimator, or of the normal law for comparison.
+
+        Returns
+        -------
+        Result
+            Its n is the number of rows that the generation has seen.
+        """
         result = self._reported.result(critical)
         return replace(result, method=f"{self.kind} {result.method}")
 
     def pool(self, other: Self) -> Self:
-        raise CannotPool("cannot pool burned watchers: pool their `reported` generations instead")
+        raise CannotPool("cannot pool watchers with a burn-in: pool their `reported` generations instead")
 
     def to_state(self) -> State:
         names = ("kind", "version", "share", "first_start")

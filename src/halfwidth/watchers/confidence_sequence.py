@@ -6,7 +6,7 @@
 |----------|--------------------------------------------------|
 | s_t^2    | `variance.covariance()`                          |
 | t*       | `tightest`: the row at which the interval is tightest |
-| r        | `inference.sequence.MixtureLaw`                  |
+| r        | `inference.normal_mixture.MixtureLaw`                  |
 
 One may look after every row and stop when the answer is clear. The guarantee is asymptotic: it needs a variance that
 is consistent (`EqualBatchMeans`, `FlatTopBatchMeans`, `SpectralVariance`, `OverlappingBatchMeans`,
@@ -21,22 +21,22 @@ from __future__ import annotations
 
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from halfwidth.checks import check_count
 from halfwidth.errors import CannotPool, InputError, NotEnoughData
 from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.inference.normal_mixture import MixtureLaw
+from halfwidth.kernels.arrays import Vector
 from halfwidth.state.containers import Variant
 from halfwidth.state.fields import Whole
 from halfwidth.state.schema import Schema
-from halfwidth.watchers.base import State, Watcher, folded, nested, restored
+from halfwidth.watchers.base import State, Watcher
 from halfwidth.watchers.equal_batches import EqualBatchMeans
 from halfwidth.watchers.flat_top import FlatTopBatchMeans
 from halfwidth.watchers.increasing_batches import IncreasingBatchMeans
+from halfwidth.watchers.kinds import restored
 from halfwidth.watchers.overlapping_batches import OverlappingBatchMeans
 from halfwidth.watchers.spectral_variance import SpectralVariance
+from halfwidth.watchers.state_parts import folded, nested
 
 CONSISTENT = (EqualBatchMeans, FlatTopBatchMeans, IncreasingBatchMeans, OverlappingBatchMeans, SpectralVariance)
 
@@ -46,8 +46,33 @@ def _consistent() -> dict[str, Schema]:
 
 
 class ConfidenceSequence(Watcher):
-    """Valid at all times at once; `tightest` is the row at which one most expects to stop.
+    """Intervals that hold at every row at once: look after every row, stop when the answer is clear.
 
+    Parameters
+    ----------
+    variance : Watcher
+        A watcher whose covariance is consistent; it must not have been given to a learner as well.
+    tightest : int
+        Row at which the interval is tightest: where one most expects to stop.
+
+    Raises
+    ------
+    InputError
+        The variance of the watcher stays random, as that of `FixedBatchMeans` or `RandomScaling`.
+
+    Notes
+    -----
+    theta_bar_t +- s_t sqrt(2 (t r^2 + 1) / (t^2 r^2) log(sqrt(t r^2 + 1) / alpha)), s_t^2 the watcher's variance. The
+    guarantee is asymptotic: looks should start once the variance has settled.
+
+    References
+    ----------
+    I. Waudby-Smith, D. Arbour, R. Sinha, E. Kennedy and A. Ramdas, *Time-uniform central limit theory and asymptotic
+    confidence sequences* (2021).
+
+    Examples
+    --------
+    >>> import numpy as np
     >>> watcher = ConfidenceSequence(EqualBatchMeans(1), tightest=10_000)
     >>> watcher.update_many(np.random.default_rng(0).standard_normal((10_000, 1))).n_seen
     10000
@@ -79,13 +104,13 @@ class ConfidenceSequence(Watcher):
     def n_seen(self) -> int:
         return self.variance.n_seen
 
-    def take(self, thetas: NDArray[np.float64]) -> None:
+    def take(self, thetas: Vector) -> None:
         self.variance.take(thetas)
 
-    def estimate(self) -> NDArray[np.float64]:
+    def estimate(self) -> Vector:
         return self.variance.estimate()
 
-    def covariance(self) -> NDArray[np.float64]:
+    def covariance(self) -> Vector:
         return self.variance.covariance()
 
     def law(self) -> MixtureLaw:

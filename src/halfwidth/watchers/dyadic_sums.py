@@ -1,8 +1,8 @@
-"""Sums of consecutive equal batches of a stream whose length nobody knows.
+"""Sums of consecutive equal batches of a stream of unknown length.
 
 Complete batches of `length` rows are kept until there are `CAPACITY` of them; then neighbours are merged and the length
-doubles. So there are always between CAPACITY/2 and CAPACITY batches (one a row before that), their length is the
-smallest power of two L with floor(n / L) < CAPACITY, memory is O(CAPACITY size) and a row costs O(size).
+doubles. So there are always between CAPACITY/2 and CAPACITY batches (one per row before that), their length is the
+smallest power of two L with floor(n / L) < CAPACITY, memory is O(CAPACITY size) and the time per row is O(size).
 
 Sums are of theta minus a reference that moves to the mean at every merge, so that a parameter near 1e8 loses no digits,
 wherever it started. The merging is that of R. Singh, A. Shukla and D. Vats, *On the utility of equal batch sizes for
@@ -11,16 +11,17 @@ inference in stochastic gradient descent* (2023).
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from halfwidth.kernels.arrays import Indices, Vector
 from halfwidth.kernels.compile import kernel
 from halfwidth.state.fields import MOST_ROWS, Array, Field, State
 from halfwidth.state.schema import Relation
-from halfwidth.watchers.base import check_array
+from halfwidth.watchers.state_parts import check_array
 
 CAPACITY = 256
-_ARRAYS = ("counts", "reference", "sums", "current", "sampled")
 
 
 def batch_fields(prefix: str = "", size: int | str = "size") -> dict[str, Field]:
@@ -58,9 +59,25 @@ def batch_relations(prefix: str = "") -> tuple[Relation, ...]:
     )
 
 
+class BatchArrays(NamedTuple):
+    """What is kept of the rows; a kernel updates all of it in place."""
+
+    counts: Indices
+    """Rows in a batch, complete batches, rows in the open one, rows in all."""
+    reference: Vector
+    """What all sums are relative to."""
+    sums: Vector
+    """Sums of the complete batches, (CAPACITY, size); zero beyond them."""
+    current: Vector
+    """Sum of the open batch."""
+    sampled: Vector
+    """Sum and sum of squares of one row in sixteen, (2, size)."""
+
+
 @kernel
-def _absorb(rows, counts, reference, sums, current, sampled):  # type: ignore[no-untyped-def]
-    """Add rows to the batches; `sampled` holds the sum and the sum of squares of one row in sixteen."""
+def _absorb(rows: Vector, kept: BatchArrays) -> None:
+    """Add rows to the batches."""
+    counts, reference, sums, current, sampled = kept
     size = rows.shape[1]
     length, count, age, seen = counts
     at = 0
@@ -108,67 +125,71 @@ def _absorb(rows, counts, reference, sums, current, sampled):  # type: ignore[no
 
 
 class DyadicBatches:
-    """The batches of a stream of vectors of `size` numbers."""
+    """The batches of a stream of vectors.
+
+    Parameters
+    ----------
+    size : int
+        Numbers in a vector.
+    """
 
     def __init__(self, size: int) -> None:
-        self._counts = np.array([1, 0, 0, 0], dtype=np.int64)  # length, complete batches, age of the current one, rows
-        self._reference = np.zeros(size)
-        self._sums = np.zeros((CAPACITY, size))
-        self._current = np.zeros(size)
-        self._sampled = np.zeros((2, size))
+        counts = np.array([1, 0, 0, 0], dtype=np.int64)
+        shapes = ((size,), (CAPACITY, size), (size,), (2, size))
+        self._kept = BatchArrays(counts, *(np.zeros(shape) for shape in shapes))
 
     @property
     def n_seen(self) -> int:
-        return int(self._counts[3])
+        return int(self._kept.counts[3])
 
     @property
     def length(self) -> int:
         """Rows in each complete batch."""
-        return int(self._counts[0])
+        return int(self._kept.counts[0])
 
     @property
     def count(self) -> int:
         """How many batches are complete."""
-        return int(self._counts[1])
+        return int(self._kept.counts[1])
 
-    def take(self, rows: NDArray[np.float64]) -> None:
+    def take(self, rows: Vector) -> None:
+        """See the next rows."""
         if self.n_seen == 0 and len(rows):
-            self._reference[:] = rows[0]
-        arrays = (self._counts, self._reference, self._sums, self._current, self._sampled)
-        _absorb(np.ascontiguousarray(rows), *arrays)
+            self._kept.reference[:] = rows[0]
+        _absorb(np.ascontiguousarray(rows), self._kept)
 
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Vector:
         """The average of all rows."""
-        total = self._sums[: self.count].sum(axis=0) + self._current
-        return np.asarray(self._reference + total / self.n_seen)
+        total = self._kept.sums[: self.count].sum(axis=0) + self._kept.current
+        return np.asarray(self._kept.reference + total / self.n_seen)
 
-    def sums(self) -> NDArray[np.float64]:
+    def sums(self) -> Vector:
         """The sums of the complete batches, oldest first, of rows less the reference."""
-        return self._sums[: self.count].copy()
+        return self._kept.sums[: self.count].copy()
 
     @property
-    def reference(self) -> NDArray[np.float64]:
+    def reference(self) -> Vector:
         """What `sums` and `groups` are relative to."""
-        return self._reference.copy()
+        return self._kept.reference.copy()
 
-    def groups(self, batches: int) -> tuple[NDArray[np.float64], int]:
+    def groups(self, batches: int) -> tuple[Vector, int]:
         """So many equal batches, as large and as late as possible: their means less the reference, the rows in each."""
         together = self.count // batches
-        latest = self._sums[self.count - batches * together : self.count]
+        latest = self._kept.sums[self.count - batches * together : self.count]
         rows = together * self.length
         return latest.reshape(batches, together, -1).sum(axis=1) / rows, rows
 
-    def spread(self) -> NDArray[np.float64]:
+    def spread(self) -> Vector:
         """The variance of single rows, from one in sixteen: for diagnostics."""
         looked = (self.n_seen + 15) // 16
-        mean = self._sampled[0] / looked
-        return np.asarray(np.maximum(self._sampled[1] / looked - mean**2, 0.0))
+        mean = self._kept.sampled[0] / looked
+        return np.asarray(np.maximum(self._kept.sampled[1] / looked - mean**2, 0.0))
 
-    def to_state(self, prefix: str = "") -> dict[str, NDArray[np.float64]]:
-        return {prefix + name: getattr(self, f"_{name}").copy() for name in _ARRAYS}
+    def to_state(self, prefix: str = "") -> dict[str, Any]:
+        """Plain arrays, each under its name after the prefix."""
+        return {prefix + name: array.copy() for name, array in self._kept._asdict().items()}
 
-    def restore(self, state: dict[str, NDArray[np.float64]], prefix: str = "") -> None:
+    def restore(self, state: dict[str, Any], prefix: str = "") -> None:
         """Become what `to_state` described."""
-        for name in _ARRAYS:
-            own = getattr(self, f"_{name}")
-            setattr(self, f"_{name}", check_array(state, prefix + name, own.shape).astype(own.dtype))
+        for name, own in self._kept._asdict().items():
+            own[:] = check_array(state, prefix + name, own.shape)

@@ -29,45 +29,50 @@ R. Singh, A. Shukla and D. Vats, *On the utility of equal batch sizes for infere
 from __future__ import annotations
 
 import math
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from halfwidth.checks import check_positive
-from halfwidth.errors import NotEnoughData
-from halfwidth.schedules import check_step_exponent
-from halfwidth.state.fields import Bool, Field, Real
-from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, dyadic_schema, scatter_of
+from halfwidth.kernels.arrays import Vector
+from halfwidth.state.fields import Bool
+from halfwidth.watchers.bandwidth_watcher import BLOCK_FIELDS, BandwidthWatcher, check_variances
+from halfwidth.watchers.dyadic_watcher import dyadic_schema, scatter_of
 from halfwidth.watchers.view import ViewName
 
-BLOCK_FIELDS: dict[str, Field] = {
-    "step_exponent": Real(0.5, 1.0, strict=True, doc="the exponent a of the step"),
-    "batch_constant": Real(0.0, strict=True, doc="the constant C of the block length C n^((1+a)/2)"),
-}
 
+class EqualBatchMeans(BandwidthWatcher):
+    """Equal batches for every n, without knowing n; plain or lugsail.
 
-def block_rule(n: int, step_exponent: float, constant: float) -> float:
-    """C n^((1+a)/2): longer than the correlation time n^a, shorter than the stream."""
-    return float(constant * n ** (0.5 * (1.0 + step_exponent)))
+    Parameters
+    ----------
+    dim : int
+        Dimension of the iterates.
+    lugsail : bool
+        Whether the bias of order tau/b is removed, at the price of more variance.
+    step_exponent : float
+        Exponent a of the steps that made the iterates, strictly between 1/2 and 1.
+    batch_constant : float, default 1.0
+        Constant C of the batch length, the smallest power of two of at least C n^((1+a)/2).
+    view : {"full", "diagonal", "projection"}
+        What is kept of the covariance.
+    projection : array_like of shape (p, dim), optional
+        The directions that are kept, exactly when `view="projection"`.
 
+    Notes
+    -----
+    Sigma_b = b / (m - 1) sum_j (Y_j - Y_bar)(Y_j - Y_bar)' over m batches of b rows, with Student's t of m - 1 degrees
+    of freedom; lugsail takes 2 Sigma_b - Sigma_{b/2}. A lugsail variance may come out negative, which raises
+    `NotEnoughData`.
 
-def check_variances(covariance: Vector, what: str) -> Vector:
-    """Raise where an estimator that may go negative did."""
-    variances = covariance if covariance.ndim == 1 else np.diag(covariance)
-    if (variances < 0).any():
-        worst = int(np.argmin(variances))
-        raise NotEnoughData(
-            f"the {what} variance of coordinate {worst} came out negative ({variances[worst]:.3g}): too few blocks for "
-            "the bias correction. Feed more rows, or use FixedBatchMeans"
-        )
-    return covariance
+    References
+    ----------
+    R. Singh, A. Shukla and D. Vats, *On the utility of equal batch sizes for inference in stochastic gradient descent*
+    (2023). D. Vats and J. Flegal, *Lugsail lag windows for estimating time-average covariance matrices*, Biometrika 109
+    (2022).
 
-
-class EqualBatchMeans(DyadicWatcher):
-    """Equal batches for every n, without knowing n.
-
-    Time O(dim) a row, memory O(dim); nothing of size dim^2 before a full covariance is asked for.
-
+    Examples
+    --------
+    >>> import numpy as np
     >>> watcher = EqualBatchMeans(2).update_many(np.random.default_rng(0).standard_normal((1000, 2)))
     >>> watcher.block_rows(), watcher.law().degrees_of_freedom
     (128, 6.0)
@@ -88,18 +93,18 @@ class EqualBatchMeans(DyadicWatcher):
         view: ViewName = "full",
         projection: ArrayLike | None = None,
     ) -> None:
-        super().__init__(dim, view, projection)
         self.lugsail = bool(lugsail)
-        self.step_exponent = check_step_exponent(step_exponent)
-        self.batch_constant = check_positive("batch_constant", batch_constant)
-        self.least_rows = 32 if self.lugsail else 4
+        shown: Any = {"view": view, "projection": projection}
+        super().__init__(dim, step_exponent=step_exponent, batch_constant=batch_constant, **shown)
         if self.lugsail:
             self.times_per_block = 3.0  # twice the batches' own bias is taken out; only what decays faster is left
 
+    def _fewest_rows(self) -> int:
+        return 32 if self.lugsail else 4
+
     def _block_rows(self) -> int:
-        n = self._rows()
-        ideal = math.ceil(math.log2(max(block_rule(n, self.step_exponent, self.batch_constant), 1.0)))
-        most = (n // (16 if self.lugsail else 4)).bit_length() - 1
+        ideal = math.ceil(math.log2(max(self._ideal_rows(), 1.0)))
+        most = (self._rows() // (16 if self.lugsail else 4)).bit_length() - 1
         return max(1 << min(ideal, most), self._batches.length * (2 if self.lugsail else 1))
 
     def _batch_count(self) -> int:

@@ -31,14 +31,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halfwidth.errors import CannotPool, InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.schedules import PowerStep, Schedule
 from halfwidth.state.containers import Row
 from halfwidth.state.fields import Field, Real, Whole
 from halfwidth.state.schema import Relation
 from halfwidth.watchers.base import State
 from halfwidth.watchers.dyadic_sums import DyadicBatches, batch_fields, batch_relations
+from halfwidth.watchers.dyadic_watcher import DyadicWatcher, dyadic_schema, scatter_of
 from halfwidth.watchers.fixed_batches import MOST_BATCHES, check_batches
-from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, dyadic_schema, scatter_of
 from halfwidth.watchers.view import ViewName
 
 _SETTINGS: dict[str, Field] = {
@@ -54,8 +55,36 @@ def _as_many_steps(state: State) -> bool:
 
 
 class Extrapolated(DyadicWatcher):
-    """The intercept of M batch means on their mean steps; estimate and covariance are the intercept's.
+    """The intercept of batch means on their mean steps: an estimate without the bias of order eta_k.
 
+    Parameters
+    ----------
+    dim : int
+        Dimension of the iterates.
+    step : schedule
+        The steps of the learner that made the iterates.
+    batches : int
+        Number M of batches, 4 to 32.
+    view : {"full", "diagonal", "projection"}
+        What is kept of the covariance.
+    projection : array_like of shape (p, dim), optional
+        The directions that are kept, exactly when `view="projection"`.
+
+    Notes
+    -----
+    E theta_k = theta* + c eta_k + ..., so that the means of M batches are regressed on the means of their steps.
+    `estimate` and `covariance` are those of the intercept; Student's t with M - 2 degrees of freedom. The interval is
+    wider than that of the average.
+
+    References
+    ----------
+    A. Dieuleveut, A. Durmus and F. Bach, *Bridging the gap between constant step size stochastic gradient descent and
+    Markov chains*, Annals of Statistics 48 (2020), for the expansion of the bias.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from halfwidth import PowerStep
     >>> watcher = Extrapolated(1, step=PowerStep(0.5, 0.7))
     >>> k = np.arange(1, 5001)
     >>> watcher.update_many(3.0 + 2.0 * watcher.step(k)[:, None]).estimate().round(6).tolist()
@@ -95,7 +124,13 @@ class Extrapolated(DyadicWatcher):
         return self._batches.reference + self._fit()[0]
 
     def slope(self) -> Vector:
-        """How much an iterate is off for each unit of step."""
+        """Slope c: the bias of an iterate for each unit of step.
+
+        Returns
+        -------
+        ndarray of shape (dim,) or (p,)
+            One number for each coordinate.
+        """
         self._need(self.least_rows, "a slope")
         return self._fit()[1]
 

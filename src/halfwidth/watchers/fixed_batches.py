@@ -12,7 +12,7 @@ the batch means become independent normals with the same variance.
 | b              | `block_rows()`             |
 | Y_j            | `DyadicBatches.groups`     |
 
-n need not be known: the batches are put together, when somebody asks, from the 128 to 255 equal sub-batches of
+n need not be known: the batches are put together, when they are asked for, from the 128 to 255 equal sub-batches of
 `DyadicBatches`. Up to m - 1 of the oldest sub-batches are left out of the covariance (never of the average), which
 changes nothing in the law: contrasts of equal batches are independent of the sum of all rows.
 
@@ -27,8 +27,9 @@ from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.state.fields import Whole
-from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, dyadic_schema, scatter_of
+from halfwidth.watchers.dyadic_watcher import DyadicWatcher, dyadic_schema, scatter_of
 from halfwidth.watchers.view import ViewName
 
 MOST_BATCHES = 32
@@ -42,10 +43,32 @@ def check_batches(batches: int, at_least: int) -> int:
 
 
 class FixedBatchMeans(DyadicWatcher):
-    """The m latest equal batches and t_{m-1}; between 8 and 20 batches serve most runs.
+    """The m latest equal batches with Student's t; between 8 and 20 batches serve most runs.
 
-    Time O(dim) a row, memory O(dim); nothing of size dim^2 before a full covariance is asked for.
+    Parameters
+    ----------
+    dim : int
+        Dimension of the iterates.
+    batches : int
+        Number m of batches, 2 to 32.
+    view : {"full", "diagonal", "projection"}
+        What is kept of the covariance.
+    projection : array_like of shape (p, dim), optional
+        The directions that are kept, exactly when `view="projection"`.
 
+    Notes
+    -----
+    Sigma_hat = b / (m - 1) sum_j (Y_j - Y_bar)(Y_j - Y_bar)' with Y_j the means of m batches of b rows. It is not
+    consistent and need not be: the studentised average converges to t with m - 1 degrees of freedom, for independent,
+    Markov and state-dependent data. Time per row and memory are O(dim).
+
+    References
+    ----------
+    B. Schmeiser, *Batch size effects in the analysis of simulation output*, Operations Research 30 (1982).
+
+    Examples
+    --------
+    >>> import numpy as np
     >>> watcher = FixedBatchMeans(2, batches=10)
     >>> watcher.update_many(np.random.default_rng(0).standard_normal((1000, 2))).law().degrees_of_freedom
     9.0

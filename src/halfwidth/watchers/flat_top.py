@@ -27,21 +27,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from halfwidth.checks import check_positive
-from halfwidth.schedules import check_step_exponent
-from halfwidth.watchers.equal_batches import BLOCK_FIELDS, block_rule, check_variances
-from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, dyadic_schema, scatter_of
-from halfwidth.watchers.view import ViewName
+from halfwidth.kernels.arrays import Vector
+from halfwidth.watchers.bandwidth_watcher import BLOCK_FIELDS, WindowWatcher, check_variances, window_sums
+from halfwidth.watchers.dyadic_watcher import dyadic_schema, scatter_of
 
 _LARGEST_SHARE = 0.1
-
-
-def window_sums(sums: Vector, width: int) -> Vector:
-    """The sums over every `width` consecutive rows."""
-    running = np.vstack([np.zeros((1, sums.shape[1])), np.cumsum(sums, axis=0)])
-    return np.asarray(running[width:] - running[:-width])
 
 
 def _flat_top(sums: Vector, width: int, diagonal: bool) -> Vector:
@@ -62,12 +53,35 @@ def flat_top_degrees_of_freedom(count: int, width: int) -> float:
     return float(np.trace(form) ** 2 / np.sum(form**2))
 
 
-class FlatTopBatchMeans(DyadicWatcher):
+class FlatTopBatchMeans(WindowWatcher):
     """Overlapping windows of two lengths, whose difference has no bias of order tau/b.
 
-    Time O(dim) a row, memory O(dim); nothing of size dim^2 before a full covariance is asked for. The covariance need
-    not be positive semidefinite; its variances are positive, or it raises.
+    Parameters
+    ----------
+    dim : int
+        Dimension of the iterates.
+    step_exponent : float
+        Exponent a of the steps that made the iterates, strictly between 1/2 and 1.
+    batch_constant : float, default 0.5
+        Constant C of the window length C n^((1+a)/2).
+    view : {"full", "diagonal", "projection"}
+        What is kept of the covariance.
+    projection : array_like of shape (p, dim), optional
+        The directions that are kept, exactly when `view="projection"`.
 
+    Notes
+    -----
+    Sigma_hat is the sum of W_{2b} W_{2b}' - W_b W_b' over all windows, scaled, with Student's t of about 3n/(8b)
+    degrees of freedom. The matrix need not be positive semidefinite; its variances are positive, or it raises
+    `NotEnoughData`.
+
+    References
+    ----------
+    D. Politis and J. Romano, *Bias-corrected nonparametric spectral estimation*, J. Time Series Analysis 16 (1995).
+
+    Examples
+    --------
+    >>> import numpy as np
     >>> watcher = FlatTopBatchMeans(2).update_many(np.random.default_rng(0).standard_normal((20_000, 2)))
     >>> watcher.block_rows(), round(watcher.law().degrees_of_freedom, 1)
     (896, 6.9)
@@ -75,32 +89,14 @@ class FlatTopBatchMeans(DyadicWatcher):
 
     kind = "flat-top-batch-means"
     version = 1
-    settings = ("step_exponent", "batch_constant")
+    default_constant = 0.5
     SCHEMA = dyadic_schema(kind, version, BLOCK_FIELDS)
     times_per_block = 3.0
 
-    def __init__(
-        self,
-        dim: int,
-        *,
-        step_exponent: float = 0.505,
-        batch_constant: float = 0.5,
-        view: ViewName = "full",
-        projection: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(dim, view, projection)
-        self.step_exponent = check_step_exponent(step_exponent)
-        self.batch_constant = check_positive("batch_constant", batch_constant)
-        # Where C n^((1+a)/2) is a tenth of n, and at least one row.
+    def _fewest_rows(self) -> int:
+        """Where C n^((1+a)/2) is a tenth of n, and at least one row."""
         crossing = (self.batch_constant / _LARGEST_SHARE) ** (2.0 / (1.0 - self.step_exponent))
-        self.least_rows = max(int(np.ceil(crossing)), int(1.5 / _LARGEST_SHARE))
-
-    def _width(self) -> int:
-        ideal = block_rule(self._rows(), self.step_exponent, self.batch_constant)
-        return max(1, round(ideal / self._batches.length))
-
-    def _block_rows(self) -> int:
-        return self._width() * self._batches.length
+        return max(int(np.ceil(crossing)), int(1.5 / _LARGEST_SHARE))
 
     def _nu(self) -> float:
         return flat_top_degrees_of_freedom(self._batches.count, self._width())

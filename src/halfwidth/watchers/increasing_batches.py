@@ -30,11 +30,13 @@ from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.schedules import check_step_exponent
 from halfwidth.state.fields import Array, Field, Real, Whole
 from halfwidth.state.schema import Relation
-from halfwidth.watchers.base import State, check_array
-from halfwidth.watchers.student_watcher import StudentWatcher, Vector, student_schema
+from halfwidth.watchers.base import State
+from halfwidth.watchers.state_parts import check_array
+from halfwidth.watchers.student_watcher import StudentWatcher, student_schema
 from halfwidth.watchers.view import Scatter, ViewName, scatter_shape, symmetric
 
 _SAMPLED_EVERY = 16
@@ -86,8 +88,36 @@ def _counts_follow_rows(state: State) -> bool:
 
 
 class IncreasingBatchMeans(StudentWatcher):
-    """The paper's non-overlapping batch means; memory O(dim^2), or O(dim) for `view="diagonal"`.
+    """Non-overlapping batches of increasing length, for a planned number of rows.
 
+    Parameters
+    ----------
+    dim : int
+        Dimension of the iterates.
+    planned_rows : int
+        Number n of rows that the batches are planned for; more rows may follow.
+    batches : int, optional
+        Number M of batches; n^((1-a)/2), rounded, by default.
+    step_exponent : float
+        Exponent a of the steps that made the iterates, strictly between 1/2 and 1.
+    view : {"full", "diagonal", "projection"}
+        What is kept: memory is O(dim^2), O(dim) or O(p dim).
+    projection : array_like of shape (p, dim), optional
+        The directions that are kept, exactly when `view="projection"`.
+
+    Notes
+    -----
+    Batch k ends at row e_k = floor(((k+1) r)^(1/(1-a))), r = n^(1-a) / (M+1), so that late batches hold as many
+    correlation times as early ones; batch 0 is dropped. Student's t with M - 1 degrees of freedom.
+
+    References
+    ----------
+    X. Chen, J. Lee, X. Tong and Y. Zhang, *Statistical inference for model parameters in stochastic gradient descent*,
+    Annals of Statistics 48 (2020).
+
+    Examples
+    --------
+    >>> import numpy as np
     >>> watcher = IncreasingBatchMeans(2, planned_rows=1000)
     >>> watcher.update_many(np.random.default_rng(0).standard_normal((1000, 2))).law().degrees_of_freedom
     5.0
@@ -133,7 +163,18 @@ class IncreasingBatchMeans(StudentWatcher):
         self._scatter = Scatter(size, self._diagonal)
 
     def batch_end(self, k: int) -> int:
-        """The last row of batch k: e_k, written so that e_M is the planned number of rows."""
+        """Last row e_k of batch k.
+
+        Parameters
+        ----------
+        k : int
+            Number of the batch, from 0.
+
+        Returns
+        -------
+        int
+            A row; that of batch M is the planned number of rows.
+        """
         return batch_end_of(self.planned_rows, self.batches, self.step_exponent, k)
 
     def _take(self, seen: Vector) -> None:

@@ -26,31 +26,31 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from halfwidth.errors import CannotPool, NotEnoughData
 from halfwidth.inference.brownian_law import BrownianLaw, pooled_law
 from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.inference.scaling_laws import scaling_law
+from halfwidth.kernels.arrays import Vector
 from halfwidth.state.containers import ListOf
 from halfwidth.state.fields import Array, Field, Real, Whole
 from halfwidth.state.schema import Relation, Schema, close
-from halfwidth.watchers.base import State, Watcher, check_array
-from halfwidth.watchers.overlapping_batches import extend_sums
+from halfwidth.watchers.base import State
+from halfwidth.watchers.block_sums import extend_sums
+from halfwidth.watchers.state_parts import check_array
 from halfwidth.watchers.view import (
     VIEW_FIELDS,
     VIEW_RELATION,
     Scatter,
-    View,
     ViewName,
     kept_size,
     scatter_shape,
     symmetric,
 )
+from halfwidth.watchers.viewed_watcher import ViewedWatcher
 
 _BUFFER_NUMBERS = 65_536
 _ARRAYS = ("reference", "block_sum", "cross")
-
 
 _FIELDS: dict[str, Field] = {
     "pieces": ListOf(Whole(2), doc="rows of each trajectory, if this is pooled; else empty"),
@@ -70,9 +70,32 @@ def _counts_follow_rows(state: State) -> bool:
     return close(state["squares"], n * (n + 1) * (2 * n + 1) // 6)
 
 
-class RandomScaling(Watcher):
-    """Tuning-free; time and memory O(dim^2), O(dim) for `view="diagonal"`.
+class RandomScaling(ViewedWatcher):
+    """Random scaling: an interval with nothing to tune.
 
+    Parameters
+    ----------
+    dim : int
+        Dimension of the iterates.
+    view : {"full", "diagonal", "projection"}
+        What is kept: time and memory are O(dim^2), O(dim) or O(p dim).
+    projection : array_like of shape (p, dim), optional
+        The directions that are kept, exactly when `view="projection"`.
+
+    Notes
+    -----
+    covariance() is 6 V_n with V_n = n^-2 sum_k k^2 (theta_bar_k - theta_bar_n)(theta_bar_k - theta_bar_n)'. It does not
+    converge to Sigma; its mean does, and the studentised average has the law of Z / sqrt(6 int B^2), B a Brownian
+    bridge. Intervals are wider than those of a consistent estimate.
+
+    References
+    ----------
+    S. Lee, Y. Liao, M. H. Seo and Y. Shin, *Fast and robust online inference with stochastic gradient descent via
+    random scaling*, AAAI 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
     >>> watcher = RandomScaling(1).update_many(np.random.default_rng(0).standard_normal((1000, 1)))
     >>> round(6**0.5 * watcher.law().quantile(0.95), 3)  # in the paper's scale
     6.747
@@ -94,8 +117,7 @@ class RandomScaling(Watcher):
     )
 
     def __init__(self, dim: int, *, view: ViewName = "full", projection: ArrayLike | None = None) -> None:
-        self._view = View.of(view, dim, projection)
-        self.dim = int(dim)
+        super().__init__(dim, view, projection)
         size = self._view.size
         self._pieces: tuple[int, ...] = ()
         self._n = 0
@@ -103,16 +125,16 @@ class RandomScaling(Watcher):
         self._reference = np.zeros(size)
         self._block_sum = np.zeros(size)
         self._cross = np.zeros(size)
-        self._scatter = Scatter(size, diagonal=view == "diagonal")
+        self._scatter = Scatter(size, self._diagonal)
         self._buffer = np.empty((max(1, min(4096, max(256, _BUFFER_NUMBERS // size))), size))
 
     @property
     def n_seen(self) -> int:
         return self._n
 
-    def take(self, thetas: NDArray[np.float64]) -> None:
+    def take(self, thetas: Vector) -> None:
         if self._pieces:
-            raise CannotPool("a pooled watcher can be read and pooled again, not updated")
+            self._refuse_update()
         seen = np.ascontiguousarray(self._view.apply(thetas))
         at = 0
         while at < len(seen):
@@ -125,7 +147,7 @@ class RandomScaling(Watcher):
             if self._n == doubled:
                 self._move_reference(self.estimate())
 
-    def _extend(self, thetas: NDArray[np.float64]) -> None:
+    def _extend(self, thetas: Vector) -> None:
         rows = len(thetas)
         sums = self._buffer[:rows]
         extend_sums(thetas, self._reference, self._block_sum, sums)
@@ -136,22 +158,22 @@ class RandomScaling(Watcher):
         self._squares += float(k @ k)
         self._n += rows
 
-    def _move_reference(self, reference: NDArray[np.float64]) -> None:
+    def _move_reference(self, reference: Vector) -> None:
         step = self._reference - reference
         self._scatter.shift(step, self._cross, self._squares)
         self._cross += self._squares * step
         self._block_sum += self._n * step
         self._reference = reference
 
-    def estimate(self) -> NDArray[np.float64]:
+    def estimate(self) -> Vector:
         self._need(1, "an estimate")
         return np.asarray(self._reference + self._block_sum / self._n)
 
-    def covariance(self) -> NDArray[np.float64]:
+    def covariance(self) -> Vector:
         self._need(2, "a covariance")
         return 6.0 * self._scaled() / self._n
 
-    def _scaled(self) -> NDArray[np.float64]:
+    def _scaled(self) -> Vector:
         """n V_n, or the sum of those of the pieces."""
         if self._pieces:
             return self._scatter.read()
@@ -168,29 +190,28 @@ class RandomScaling(Watcher):
         return Diagnostics(self.law().degrees_of_freedom)
 
     def pool(self, other: Self) -> Self:
-        """Join with an independent trajectory: average and scaling are both weighted by rows."""
-        if not isinstance(other, RandomScaling):
-            raise CannotPool(f"cannot pool {self.kind} with {type(other).__name__}")
-        if not self._view.same_as(other._view):
-            raise CannotPool("cannot pool watchers with different dimensions or views")
-        for part in (self, other):
-            part._need(2, "pooling")
-        joined = type(self)(self.dim, view=self._view.name, projection=self._view.projection)
+        """Join with an independent trajectory.
+
+        Parameters
+        ----------
+        other : Self
+            A watcher of the same dimension and view.
+
+        Returns
+        -------
+        Self
+            A new watcher; average and scaling are both weighted by rows.
+        """
+        self._check_partner(other, 2)
+        joined = self._blank()
         joined._pieces = (self._pieces or (self._n,)) + (other._pieces or (other._n,))
         joined._n = self._n + other._n
         joined._reference = (self._n * self.estimate() + other._n * other.estimate()) / joined._n
         joined._scatter = Scatter.holding(self._scaled() + other._scaled())
         return joined
 
-    def _need(self, rows: int, what: str) -> None:
-        if self._n < rows:
-            raise NotEnoughData.rows(what, self._n, rows)
-
     def to_state(self) -> State:
-        projection = self._view.projection
-        state = {"kind": self.kind, "version": self.version, "dim": self.dim, "view": self._view.name}
-        state |= {"projection": None if projection is None else projection.copy()}
-        state |= {"pieces": list(self._pieces), "n_seen": self._n, "squares": self._squares}
+        state = self._head() | {"pieces": list(self._pieces), "n_seen": self._n, "squares": self._squares}
         return state | {name: getattr(self, f"_{name}").copy() for name in _ARRAYS} | {"scatter": self._scatter.read()}
 
     @classmethod

@@ -24,14 +24,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from halfwidth.checks import check_positive
-from halfwidth.schedules import check_step_exponent
-from halfwidth.watchers.equal_batches import BLOCK_FIELDS, block_rule
-from halfwidth.watchers.flat_top import window_sums
-from halfwidth.watchers.student_watcher import DyadicWatcher, Vector, dyadic_schema, scatter_of
-from halfwidth.watchers.view import ViewName
+from halfwidth.kernels.arrays import Vector
+from halfwidth.watchers.bandwidth_watcher import BLOCK_FIELDS, WindowWatcher, window_sums
+from halfwidth.watchers.dyadic_watcher import dyadic_schema, scatter_of
 
 _LARGEST_SHARE = 0.25
 
@@ -51,11 +47,35 @@ def bartlett_moments(count: int, width: int) -> tuple[float, float]:
     return mean, float(mean**2 / np.sum(form**2))
 
 
-class SpectralVariance(DyadicWatcher):
+class SpectralVariance(WindowWatcher):
     """The Bartlett window with a bandwidth that grows with the stream.
 
-    Time O(dim) a row, memory O(dim); nothing of size dim^2 before a full covariance is asked for.
+    Parameters
+    ----------
+    dim : int
+        Dimension of the iterates.
+    step_exponent : float
+        Exponent a of the steps that made the iterates, strictly between 1/2 and 1.
+    batch_constant : float, default 1.0
+        Constant C of the bandwidth C n^((1+a)/2).
+    view : {"full", "diagonal", "projection"}
+        What is kept of the covariance.
+    projection : array_like of shape (p, dim), optional
+        The directions that are kept, exactly when `view="projection"`.
 
+    Notes
+    -----
+    Sigma_hat = (1/n) sum_{|h| < H} (1 - |h|/H) sum_i X_i X_{i+h}' over sums X_i of sub-batches, scaled by its mean over
+    white noise; Student's t with about 3n/(2B) degrees of freedom for a bandwidth of B rows.
+
+    References
+    ----------
+    W. Newey and K. West, *A simple, positive semi-definite, heteroskedasticity and autocorrelation consistent
+    covariance matrix*, Econometrica 55 (1987).
+
+    Examples
+    --------
+    >>> import numpy as np
     >>> watcher = SpectralVariance(2).update_many(np.random.default_rng(0).standard_normal((20_000, 2)))
     >>> watcher.block_rows(), round(watcher.law().degrees_of_freedom, 1)
     (1664, 17.6)
@@ -63,30 +83,10 @@ class SpectralVariance(DyadicWatcher):
 
     kind = "spectral-variance"
     version = 1
-    settings = ("step_exponent", "batch_constant")
     SCHEMA = dyadic_schema(kind, version, BLOCK_FIELDS)
 
-    def __init__(
-        self,
-        dim: int,
-        *,
-        step_exponent: float = 0.505,
-        batch_constant: float = 1.0,
-        view: ViewName = "full",
-        projection: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(dim, view, projection)
-        self.step_exponent = check_step_exponent(step_exponent)
-        self.batch_constant = check_positive("batch_constant", batch_constant)
-        self.least_rows = 4
-
     def _width(self) -> int:
-        ideal = block_rule(self._rows(), self.step_exponent, self.batch_constant)
-        most = int(_LARGEST_SHARE * self._batches.count)
-        return max(1, min(round(ideal / self._batches.length), most))
-
-    def _block_rows(self) -> int:
-        return self._width() * self._batches.length
+        return max(1, min(super()._width(), int(_LARGEST_SHARE * self._batches.count)))
 
     def _nu(self) -> float:
         return bartlett_moments(self._batches.count, self._width())[1]

@@ -1,4 +1,4 @@
-"""What the watchers with a Student law share: pooling, diagnostics, state, and the store of equal batches.
+"""What the watchers with a Student law share: pooling, diagnostics and state.
 
 Their covariance estimate is, in the limit, Sigma times a chi-square with nu degrees of freedom over nu, exactly or up
 to its first two moments, and independent of the average: the estimate uses contrasts of batches only. Hence t with nu
@@ -12,28 +12,18 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from halfwidth.errors import CannotPool, NotEnoughData
 from halfwidth.inference.diagnostics import BLOCKS_PER_CORRELATION_TIME, Diagnostics, batch_diagnostics
 from halfwidth.inference.student_law import StudentLaw
+from halfwidth.kernels.arrays import Vector
 from halfwidth.state.containers import ListOf, Optional
 from halfwidth.state.fields import Array, Field, Real
 from halfwidth.state.schema import Relation, Schema
-from halfwidth.watchers.base import State, Watcher, check_array
-from halfwidth.watchers.dyadic_sums import DyadicBatches, batch_fields, batch_relations
-from halfwidth.watchers.view import VIEW_FIELDS, VIEW_RELATION, View, ViewName, kept_size, scatter_shape, symmetric
-
-Vector = NDArray[np.float64]
-
-
-def scatter_of(rows: Vector, diagonal: bool) -> Vector:
-    """sum s s' over rows s, or its diagonal; exactly symmetric."""
-    if diagonal:
-        return np.asarray(np.einsum("ij,ij->j", rows, rows))
-    product = rows.T @ rows
-    return np.asarray(0.5 * (product + product.T))
-
+from halfwidth.watchers.base import State
+from halfwidth.watchers.state_parts import check_array
+from halfwidth.watchers.view import VIEW_FIELDS, VIEW_RELATION, ViewName, kept_size, scatter_shape, symmetric
+from halfwidth.watchers.viewed_watcher import ViewedWatcher
 
 _POOLED_FIELDS: dict[str, Field] = {
     "pooled": ListOf(Real(0), doc="rows, degrees of freedom and longest block of pooled trajectories; else empty"),
@@ -66,16 +56,6 @@ def student_schema(
     )
 
 
-def dyadic_schema(kind: str, version: int, settings: dict[str, Field], *relations: Relation) -> Schema:
-    """The schema of a watcher over `DyadicBatches`."""
-
-    def empty_if_pooled(state: State) -> bool:
-        return not state["pooled"] or state["counts"][3] == 0
-
-    pooled = Relation("have no batches of its own when it is pooled", empty_if_pooled)
-    return student_schema(kind, version, settings, batch_fields(), (*batch_relations(), pooled, *relations))
-
-
 @dataclass(frozen=True)
 class Pooled:
     """What is left of independent trajectories once they are joined."""
@@ -88,7 +68,7 @@ class Pooled:
     block: int
 
 
-class StudentWatcher(Watcher):
+class StudentWatcher(ViewedWatcher):
     """A watcher whose studentised average has a t law; subclasses fill in the estimator of one trajectory."""
 
     settings: tuple[str, ...]
@@ -99,8 +79,7 @@ class StudentWatcher(Watcher):
     """How many correlation times a block must hold."""
 
     def __init__(self, dim: int, view: ViewName, projection: ArrayLike | None) -> None:
-        self._view = View.of(view, dim, projection)
-        self.dim = int(dim)
+        super().__init__(dim, view, projection)
         self._pooled: Pooled | None = None
 
     @abstractmethod
@@ -146,13 +125,9 @@ class StudentWatcher(Watcher):
     def n_seen(self) -> int:
         return self._pooled.n if self._pooled else self._rows()
 
-    @property
-    def _diagonal(self) -> bool:
-        return self._view.name == "diagonal"
-
     def take(self, thetas: Vector) -> None:
         if self._pooled:
-            raise CannotPool("a pooled watcher can be read and pooled again, not updated")
+            self._refuse_update()
         self._take(self._view.apply(thetas))
 
     def estimate(self) -> Vector:
@@ -174,7 +149,18 @@ class StudentWatcher(Watcher):
         return StudentLaw(self._nu())
 
     def block_rows(self) -> int:
-        """The rows in the longest block or window."""
+        """Number of rows in the longest block or window.
+
+        Returns
+        -------
+        int
+            Rows; a block should hold several correlation times (`diagnostics`).
+
+        Raises
+        ------
+        NotEnoughData
+            Too few iterates were seen.
+        """
         if self._pooled:
             return self._pooled.block
         self._need(self.least_rows, "a block")
@@ -198,19 +184,22 @@ class StudentWatcher(Watcher):
         return Pooled(self.n_seen, self.estimate(), self.covariance(), nu, self._spread(), self.block_rows())
 
     def pool(self, other: Self) -> Self:
-        """Join with an independent trajectory of the same settings and view.
+        """Join with an independent trajectory.
 
-        The average is weighted by rows, the covariance by degrees of freedom, which add up.
+        Parameters
+        ----------
+        other : Self
+            A watcher of the same settings, dimension and view.
+
+        Returns
+        -------
+        Self
+            A new watcher. The average is weighted by rows, the covariance by degrees of freedom, which add up.
         """
-        if type(other) is not type(self):
-            raise CannotPool(f"cannot pool {self.kind} with {type(other).__name__}")
-        if self._settings() != other._settings() or not self._view.same_as(other._view):
-            raise CannotPool("cannot pool watchers with different settings, dimensions or views")
-        for part in (self, other):
-            part._need(part.least_rows, "pooling")
+        self._check_partner(other, self.least_rows)
         a, b = self._summary(), other._summary()
         n, nu = a.n + b.n, a.nu + b.nu
-        joined = type(self)(self.dim, view=self._view.name, projection=self._view.projection, **self._settings())
+        joined = self._blank()
         joined._pooled = Pooled(
             n,
             (a.n * a.estimate + b.n * b.estimate) / n,
@@ -221,15 +210,8 @@ class StudentWatcher(Watcher):
         )
         return joined
 
-    def _need(self, rows: int, what: str) -> None:
-        if self.n_seen < rows:
-            raise NotEnoughData.rows(what, self.n_seen, rows)
-
     def to_state(self) -> State:
-        projection = self._view.projection
-        head = {"kind": self.kind, "version": self.version, "dim": self.dim, "view": self._view.name}
-        state = head | {"projection": None if projection is None else projection.copy()} | self._settings()
-        pooled = self._pooled
+        state, pooled = self._head() | self._settings(), self._pooled
         state["pooled"] = [] if pooled is None else [pooled.n, pooled.nu, pooled.block]
         for name in ("estimate", "covariance", "spread"):
             state[f"pooled_{name}"] = None if pooled is None else getattr(pooled, name).copy()
@@ -247,29 +229,3 @@ class StudentWatcher(Watcher):
             arrays = {name: check_array(state, f"pooled_{name}", shape) for name, shape in shapes.items()}
             watcher._pooled = Pooled(n=int(n), nu=float(nu), block=int(block), **arrays)
         return watcher
-
-
-class DyadicWatcher(StudentWatcher):
-    """A watcher that reads its covariance off equal batches, whenever somebody asks."""
-
-    def __init__(self, dim: int, view: ViewName, projection: ArrayLike | None) -> None:
-        super().__init__(dim, view, projection)
-        self._batches = DyadicBatches(self._view.size)
-
-    def _rows(self) -> int:
-        return self._batches.n_seen
-
-    def _take(self, seen: Vector) -> None:
-        self._batches.take(seen)
-
-    def _average(self) -> Vector:
-        return self._batches.mean()
-
-    def _spread(self) -> Vector:
-        return self._batches.spread()
-
-    def _store(self) -> State:
-        return self._batches.to_state()
-
-    def _restore(self, state: State) -> None:
-        self._batches.restore(state)

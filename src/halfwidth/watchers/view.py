@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.products import mirrored
 from halfwidth.state.containers import Optional
 from halfwidth.state.fields import Array, Field, Shape, State, Text, Whole
@@ -20,7 +21,7 @@ ViewName = Literal["full", "diagonal", "projection"]
 VIEW_FIELDS: dict[str, Field] = {
     "dim": Whole(1, doc="coefficients of an iterate"),
     "view": Text(("full", "diagonal", "projection"), doc="what is kept of the covariance"),
-    "projection": Optional(Array(("size", "dim")), doc="the directions that are kept, one a row"),
+    "projection": Optional(Array(("size", "dim")), doc="the directions that are kept, one in each row"),
 }
 """What a state says about its view; `size` is `kept_size` in the schemas that use them."""
 
@@ -48,11 +49,11 @@ def symmetric(name: str) -> Relation:
 
 @dataclass(frozen=True)
 class View:
-    """Maps iterates in R^dim to what is kept track of, `size` numbers a row."""
+    """Maps iterates in R^dim to what is kept track of, `size` numbers per row."""
 
     name: ViewName
     dim: int
-    projection: NDArray[np.float64] | None = None
+    projection: Vector | None = None
 
     @classmethod
     def of(cls, name: ViewName, dim: int, projection: ArrayLike | None) -> View:
@@ -72,13 +73,15 @@ class View:
     def size(self) -> int:
         return self.dim if self.projection is None else int(self.projection.shape[0])
 
-    def apply(self, thetas: NDArray[np.float64]) -> NDArray[np.float64]:
+    def apply(self, thetas: Vector) -> Vector:
         return thetas if self.projection is None else thetas @ self.projection.T
 
     def same_as(self, other: View) -> bool:
-        return (self.name, self.dim) == (other.name, other.dim) and (
-            self.projection is other.projection or np.array_equal(self.projection, other.projection)  # type: ignore[arg-type]
-        )
+        if (self.name, self.dim) != (other.name, other.dim):
+            return False
+        if self.projection is None or other.projection is None:
+            return self.projection is other.projection
+        return np.array_equal(self.projection, other.projection)
 
 
 class Scatter:
@@ -96,11 +99,11 @@ class Scatter:
         return self._sum.shape
 
     @property
-    def matrix(self) -> NDArray[np.float64]:
+    def matrix(self) -> Vector:
         """The sum itself, column-major, for kernels that add to its upper triangle."""
         return self._sum
 
-    def add(self, rows: NDArray[np.float64]) -> None:
+    def add(self, rows: Vector) -> None:
         """Add s s' for every row s: one symmetric rank-k product instead of k rank-one updates."""
         if self.diagonal:
             self._sum += np.einsum("ij,ij->j", rows, rows)
@@ -110,7 +113,7 @@ class Scatter:
         # The upper triangle of a column-major matrix is updated in place.
         self._sum = dsyrk(1.0, rows.T, beta=1.0, c=self._sum, overwrite_c=1)
 
-    def shift(self, step: NDArray[np.float64], cross: NDArray[np.float64], weight: float) -> None:
+    def shift(self, step: Vector, cross: Vector, weight: float) -> None:
         """Turn sum s s' into sum (s + l step)(s + l step)', where cross = sum l s and weight = sum l^2."""
         if self.diagonal:
             self._sum += 2.0 * cross * step + weight * step**2
@@ -118,14 +121,14 @@ class Scatter:
             mixed = np.outer(cross, step)
             self._sum += mixed + mixed.T + weight * np.outer(step, step)
 
-    def read(self) -> NDArray[np.float64]:
+    def read(self) -> Vector:
         """The sum, as a fresh (size, size) matrix or (size,) diagonal."""
         if self.diagonal:
             return self._sum.copy()
         return mirrored(self._sum)
 
     @classmethod
-    def holding(cls, value: NDArray[np.float64]) -> Scatter:
+    def holding(cls, value: Vector) -> Scatter:
         scatter = cls(value.shape[0], value.ndim == 1)
         scatter._sum = np.array(value, dtype=np.float64, order="F")
         return scatter
