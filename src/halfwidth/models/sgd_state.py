@@ -8,7 +8,7 @@ from halfwidth.problems.given_rows import EXTRA_COLUMNS
 from halfwidth.state.containers import Optional, Variant
 from halfwidth.state.fields import Array, Bool, Field, Real, State, Text, Whole
 from halfwidth.state.schema import Relation, Schema
-from halfwidth.watchers.base import restored, watcher_schemas
+from halfwidth.watchers.kinds import restored, watcher_schemas
 
 FIRST_ROWS = 1_024
 _FIELDS: dict[str, Field] = {
