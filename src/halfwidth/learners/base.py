@@ -24,6 +24,8 @@ from halfwidth.schedules import Schedule
 from halfwidth.watchers import Watcher
 from halfwidth.watchers.base import Critical
 
+_SECTIONS = ("Raises", "See Also", "Notes", "References", "Examples")
+
 
 class LearnerOptions(TypedDict, total=False):
     """The keyword arguments that every learner takes; `Learner` documents them."""
@@ -34,6 +36,17 @@ class LearnerOptions(TypedDict, total=False):
     theta_0: ArrayLike | None
     warm_start: int
     burn_in: int
+
+
+def with_parameters(doc: str | None, template: str | None) -> str | None:
+    """A docstring with the section Parameters of another one, before its first section."""
+    if doc is None or template is None or "\n    Parameters\n" in doc:
+        return doc
+    start = template.index("    Parameters\n")
+    section = template[start : template.index("    Raises\n")]
+    ends = [doc.find(f"\n    {name}\n    ---") + 1 for name in _SECTIONS]
+    at = min((end for end in ends if end > 0), default=len(doc))
+    return doc[:at] + section + doc[at:]
 
 
 class Learner(Trajectory):
@@ -61,6 +74,11 @@ class Learner(Trajectory):
     InputError
         An argument breaks its rule, or the problem lacks a function that the learner needs.
     """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__init__" not in vars(cls):
+            cls.__doc__ = with_parameters(cls.__doc__, Learner.__doc__)
 
     def run(self, steps: int) -> Self:
         """Draw rows from the problem and learn from each.

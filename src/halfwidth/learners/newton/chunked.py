@@ -59,7 +59,31 @@ _MOST_HALVINGS = 30
 
 
 class ChunkedNewton(OwnResult):
-    """Renewable Newton with the gradient and the Hessian of a problem; a step given to it only serves a warm start."""
+    """Renewable Newton on a problem's own stream, with its gradient and Hessian; no step size is needed.
+
+    Raises
+    ------
+    InputError
+        The problem has no `hessian`.
+
+    Notes
+    -----
+    Chunks of rows are linearised at the estimate so far; the result is the root of the sum of the linearised equations,
+    with a long-run covariance over batches of scores. Not valid for state-dependent data. A `step` given to it serves a
+    warm start only.
+
+    References
+    ----------
+    L. Luo and P. X.-K. Song, *Renewable estimation and incremental inference in generalized linear models with
+    streaming data sets*, JRSS B 82 (2020).
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> learner = hw.ChunkedNewton(hw.problem("iid-linear", dim=2), seed=0).run(2_000)
+    >>> learner.result().covariance.shape
+    (2, 2)
+    """
 
     name = "renewable-newton"
     kept = ("chunk", "filled", "forgotten", "prior", "score", "curvature")

@@ -77,12 +77,28 @@ class ParallelRuns(DealtRuns, OwnResult):
 
 
 class HullOfRuns(ParallelRuns):
-    """The runs of `ParallelRuns`, with the hull of their averages as interval; takes what `ParallelRuns` takes.
+    """The runs of `ParallelRuns`, with the hull of their averages as interval.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its data must not depend on theta.
+    runs : int
+        Number K of runs.
+    **options
+        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
 
     Notes
     -----
     The interval is the smallest that holds the averages of enough runs (HulC): it needs no variance. Its level is
     limited by the number of runs.
+
+    Examples
+    --------
+    >>> import halfwidth as hw
+    >>> learner = hw.HullOfRuns(hw.problem("iid-linear", dim=2), seed=0).run(2_000)
+    >>> learner.result().interval(level=0.95).lower.shape
+    (2,)
     """
 
     name = "hull"

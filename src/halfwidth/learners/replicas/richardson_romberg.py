@@ -44,7 +44,7 @@ def combine(sample: Function, gradient: Function, curvature: Function) -> Functi
 
 
 class RichardsonRomberg(Learner):
-    """Two capped SGD trajectories, extrapolated to step zero row by row; takes what `SGD` takes.
+    """Two capped SGD trajectories, extrapolated to step zero row by row.
 
     Notes
     -----

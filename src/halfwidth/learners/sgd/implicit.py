@@ -98,7 +98,7 @@ def descend_implicitly(sample: Function, gradient: Function, hessian: Function) 
 
 
 class ImplicitSGD(Learner):
-    """SGD with implicit steps; takes what `SGD` takes, and needs `Problem.hessian`.
+    """SGD with implicit steps; needs `Problem.hessian`.
 
     Raises
     ------

@@ -99,7 +99,7 @@ def gather(sample: Function, gradient: Function, curvature: Function, hessian: F
 
 
 class OneStep(OwnResult):
-    """Capped SGD with a one-step centre and batch means of its residuals; takes what `SGD` takes.
+    """Capped SGD with a one-step centre and batch means of its residuals.
 
     Raises
     ------

@@ -43,23 +43,6 @@ def descend(sample: Function, usable: Function, gradient: Function, curvature: F
 class SGD(Learner):
     """Plain averaged SGD (Polyak-Ruppert).
 
-    Parameters
-    ----------
-    problem : Problem
-        The gradient, and the source of rows where there is one.
-    step : schedule, optional
-        Step size eta_k as a function of k = 1, 2, ...; `PowerStep()` by default.
-    watchers : sequence of Watcher
-        Estimators that observe the iterates; without one there is an average but no interval.
-    seed : int, SeedSequence or Generator
-        Source of the random numbers that rows are drawn with.
-    theta_0 : array_like, optional
-        Start of the trajectory; the problem's own by default.
-    warm_start : int
-        Number of first rows that only find a start.
-    burn_in : int
-        Number of first iterates that are discarded.
-
     See Also
     --------
     CappedSGD : the same with steps that cannot pass a row's minimum; prefer it where the curvature is known.
@@ -106,7 +89,7 @@ class SGD(Learner):
 
 
 class CappedSGD(SGD):
-    """Averaged SGD whose step never exceeds the inverse of the row's curvature bound; takes what `SGD` takes.
+    """Averaged SGD whose step never exceeds the inverse of the row's curvature bound.
 
     Raises
     ------

@@ -41,7 +41,7 @@ def record(sample: Function, gradient: Function, curvature: Function) -> Functio
 
 
 class TrajectoryRegression(OwnResult):
-    """Capped SGD with a covariance from its own gradients and iterates; independent rows only. Takes what `SGD` takes.
+    """Capped SGD with a covariance from its own gradients and iterates; independent rows only.
 
     Notes
     -----
