@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halfwidth import OverlappingBatchMeans, PowerStep, learners
+from halfwidth import PowerStep, learners
 from halfwidth.errors import BadState, InputError, NotEnoughData
 from halfwidth.learners.base import Learner
 from halfwidth.learners.own_result import OwnResult
 from halfwidth.learners.warm_start import collect_rows, warm_theta
 from halfwidth.problems import problem
 from halfwidth.state.checkpoint import read_checkpoint, write_checkpoint
+from recorder import Recorder
 
 DIM = 3
 WORLD = problem("iid-linear", dim=DIM)
@@ -66,24 +67,8 @@ own_results = pytest.mark.parametrize(
 )
 
 
-class Recorder(OverlappingBatchMeans):
-    """A watcher that keeps everything it sees."""
-
-    def __init__(self):
-        super().__init__(DIM)
-        self.chunks = [np.empty((0, DIM))]
-
-    def take(self, thetas):
-        self.chunks.append(thetas.copy())
-        super().take(thetas)
-
-    @property
-    def thetas(self):
-        return np.concatenate(self.chunks)
-
-
 def fresh(kind, *, world=WORLD, seed=3, **options):
-    return kind.learner(world, step=STEP, watchers=[Recorder()], seed=seed, **kind.options, **options)
+    return kind.learner(world, step=STEP, watchers=[Recorder(DIM)], seed=seed, **kind.options, **options)
 
 
 def given_rows(n, seed=3):

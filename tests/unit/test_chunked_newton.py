@@ -5,37 +5,15 @@ import pytest
 from scipy.optimize import root
 
 import learner_twins
-import twins
 from halfwidth import Problem
 from halfwidth.errors import NotIdentified
 from halfwidth.inference.longrun import long_run_covariance
 from halfwidth.learners import ChunkedNewton
 from halfwidth.learners.newton.chunked import CHUNK_ROWS
 from halfwidth.problems import problem
+from regression_rows import DIM, gradient, hessian, linear_rows, logistic_rows
 
-DIM = 3
 LINEAR, LOGISTIC = problem("iid-linear", dim=DIM), problem("ar-logistic", dim=DIM)
-
-
-def linear_rows(n):
-    rows = np.random.default_rng(0).standard_normal((n, DIM + 1))
-    rows[:, DIM] += rows[:, :DIM] @ [0.0, 0.5, 1.0]
-    return rows
-
-
-def logistic_rows(n):
-    rows, uniform = linear_rows(n), np.random.default_rng(1).random(n)
-    rows[:, DIM] = uniform < 1.0 / (1.0 + np.exp(-rows[:, :DIM] @ [0.0, 0.5, 1.0]))
-    return rows
-
-
-def gradient(theta, row):
-    return twins.logistic_gradient(theta, row, 0.0)
-
-
-def hessian(theta, row):
-    p = 1.0 / (1.0 + np.exp(-row[:-1] @ theta))
-    return p * (1.0 - p) * np.outer(row[:-1], row[:-1])
 
 
 def minimise(rows, Q, centre):

@@ -11,25 +11,10 @@ from halfwidth.errors import Diverged, InputError
 from halfwidth.learners import LEARNERS, SGD, Learner, TruncatedSGD
 from halfwidth.problems import problem
 from halfwidth.watchers.base import Watcher
+from recorder import Recorder
 
 FAMILY = {name: LEARNERS[name] for name in ("plain", "truncated", "capped")}
 STEPS = PowerStep(2.0, 0.505)(np.arange(1, 401))
-
-
-class Recorder(OverlappingBatchMeans):
-    """A watcher that keeps everything it sees."""
-
-    def __init__(self, dim):
-        super().__init__(dim)
-        self.chunks = []
-
-    def take(self, thetas):
-        self.chunks.append(thetas.copy())
-        super().take(thetas)
-
-    @property
-    def thetas(self):
-        return np.concatenate(self.chunks)
 
 
 def recorded(learner_class, built_in, seed=0, steps=400, eta=2.0, **settings):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import learner_twins
-import twins
 from halfwidth import PowerStep
 from halfwidth.errors import NotIdentified
 from halfwidth.inference.batch_result import batch_variance
@@ -14,33 +13,12 @@ from halfwidth.learners import CappedSGD, OneStep
 from halfwidth.learners.sgd.one_step import FEWEST_BATCHES, long_enough
 from halfwidth.problems import problem
 from halfwidth.problems.row_losses import logistic_gradient
+from regression_rows import DIM, gradient, hessian, linear_rows, logistic_rows
 
-DIM = 3
 STEP = PowerStep(0.5, 0.6)
 LINEAR = problem("iid-linear", dim=DIM)
 # Through plain Python functions, which costs no compile; the laws hold the compiled ones to the same numbers.
 LOGISTIC = replace(problem("ar-logistic", dim=DIM), gradient=lambda *arguments: logistic_gradient(*arguments))
-
-
-def linear_rows(n):
-    rows = np.random.default_rng(0).standard_normal((n, DIM + 1))
-    rows[:, DIM] += rows[:, :DIM] @ [0.0, 0.5, 1.0]
-    return rows
-
-
-def logistic_rows(n):
-    rows, uniform = linear_rows(n), np.random.default_rng(1).random(n)
-    rows[:, DIM] = uniform < 1.0 / (1.0 + np.exp(-rows[:, :DIM] @ [0.0, 0.5, 1.0]))
-    return rows
-
-
-def gradient(theta, row):
-    return twins.logistic_gradient(theta, row, 0.0)
-
-
-def hessian(theta, row):
-    p = 1.0 / (1.0 + np.exp(-row[:-1] @ theta))
-    return p * (1.0 - p) * np.outer(row[:-1], row[:-1])
 
 
 def running_means(world, rows, burn_in=0):

@@ -222,6 +222,9 @@ def test_settings_come_with_their_defaults(name):
         ("performative-mean", {"epsilon": 1.0}, "epsilon must be below 1"),
         ("performative-mean", {"rho": 0.0}, "rho must satisfy"),
         ("performative-mean", {"dim": 0}, "dim must be an integer"),
+        ("ar-logistic", {"phi": 0.99}, "phi must lie within"),
+        ("ar-poisson", {"spread": 0.0}, "spread must be positive"),
+        ("swap-game", {"rho": 1.0}, "rho must lie strictly between"),
     ],
 )
 def test_bad_values_are_refused(name, settings, message):

@@ -237,19 +237,6 @@ def test_a_population_without_a_stable_point_is_refused_when_its_truth_is_asked_
         _ = strategic_problem(np.zeros((4, 2)), np.ones(4), (0, 1), reach=1.0).truth
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "message"),
-    [
-        ("ar-logistic", {"phi": 0.99}, "phi must lie within"),
-        ("ar-poisson", {"spread": 0.0}, "spread must be positive"),
-        ("swap-game", {"rho": 1.0}, "rho must lie strictly between"),
-    ],
-)
-def test_bad_settings_are_named(name, settings, message):
-    with pytest.raises(InputError, match=message):
-        problem(name, **settings)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "eta"), list(zip(WORLDS, (3.0, 0.5, 3.0, 3.0), strict=True)))
 def test_averages_of_long_runs_scatter_as_sigma_says(name, eta):

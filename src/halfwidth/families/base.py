@@ -53,10 +53,8 @@ class Loss(ABC):
 
         Parameters
         ----------
-        eta : ndarray
-            The linear predictors.
-        y : ndarray
-            The targets.
+        eta, y : ndarray
+            Predictors and targets, one of each for every row.
 
         Returns
         -------
@@ -70,10 +68,8 @@ class Loss(ABC):
 
         Parameters
         ----------
-        eta : ndarray
-            The linear predictors.
-        y : ndarray
-            The targets.
+        eta, y : ndarray
+            Predictors and targets, one of each for every row.
 
         Returns
         -------
@@ -87,10 +83,8 @@ class Loss(ABC):
 
         Parameters
         ----------
-        eta : ndarray
-            The linear predictors.
-        y : ndarray
-            The targets.
+        eta, y : ndarray
+            Predictors and targets, one of each for every row.
 
         Returns
         -------
@@ -113,10 +107,8 @@ class Loss(ABC):
 
         Parameters
         ----------
-        eta : ndarray
-            The linear predictors.
-        y : ndarray
-            The targets.
+        eta, y : ndarray
+            Predictors and targets, one of each for every row.
 
         Returns
         -------
@@ -130,10 +122,8 @@ class Loss(ABC):
 
         Parameters
         ----------
-        eta : ndarray
-            The linear predictors.
-        y : ndarray
-            The targets.
+        eta, y : ndarray
+            Predictors and targets, one of each for every row.
 
         Returns
         -------

@@ -6,21 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from halfwidth import learners
 from halfwidth.errors import InputError
-from halfwidth.learners import (
-    Auto,
-    ChunkedNewton,
-    HiGrad,
-    HullOfRuns,
-    Learner,
-    MiniBatchBootstrap,
-    MultiplierBootstrap,
-    OneStep,
-    ParallelRuns,
-    PlugIn,
-    RichardsonRomberg,
-    TrajectoryRegression,
-)
+from halfwidth.learners import Learner
 from halfwidth.learners.trajectory import Seed
 from halfwidth.methods.base import Method, Setting
 from halfwidth.problems import Problem
@@ -50,12 +38,12 @@ class Learning:
 def _richardson(problem: Problem, setting: Setting, seed: Seed) -> Learner:
     watcher = FixedBatchMeans(problem.dim, batches=6)
     burn_in = setting.burn_in_rows
-    return RichardsonRomberg(problem, step=setting.step(), watchers=(watcher,), seed=seed, burn_in=burn_in)
+    return learners.RichardsonRomberg(problem, step=setting.step(), watchers=(watcher,), seed=seed, burn_in=burn_in)
 
 
 def _auto(gradient_only: bool) -> Callable[[Problem, Setting, Seed], Learner]:
     """It chooses its own steps and burn-in, whatever the setting."""
-    return lambda problem, setting, seed: Auto(problem, gradient_only=gradient_only, seed=seed)
+    return lambda problem, setting, seed: learners.Auto(problem, gradient_only=gradient_only, seed=seed)
 
 
 _linearised = partial(Method, cost="O(d^2)", memory="O(d^2)")
@@ -96,7 +84,7 @@ LEARNING: tuple[Method, ...] = (
         "normal",
         data="iid",
         citation="Fang, Xu and Yang (2018)",
-        learn=Learning(MultiplierBootstrap, copies=100),
+        learn=Learning(learners.MultiplierBootstrap, copies=100),
     ),
     _bootstrap(
         "bootstrap-block",
@@ -104,7 +92,7 @@ LEARNING: tuple[Method, ...] = (
         "normal",
         data="markov",
         citation="Fang, Xu and Yang (2018); blocks: halfwidth",
-        learn=Learning(MultiplierBootstrap, copies=100, block=50),
+        learn=Learning(learners.MultiplierBootstrap, copies=100, block=50),
     ),
     _bootstrap(
         "bootstrap-minibatch",
@@ -112,7 +100,7 @@ LEARNING: tuple[Method, ...] = (
         "normal",
         data="markov",
         citation="Liu, Chen and Shang (2023)",
-        learn=Learning(MiniBatchBootstrap, copies=100, batch=25),
+        learn=Learning(learners.MiniBatchBootstrap, copies=100, batch=25),
     ),
     _bootstrap(
         "bootstrap-cheap",
@@ -123,7 +111,7 @@ LEARNING: tuple[Method, ...] = (
         cost="O(5 d)",
         citation="Lam and Wang (2023)",
         use="five perturbed copies, independent rows",
-        learn=Learning(MultiplierBootstrap, copies=5, rule="cheap"),
+        learn=Learning(learners.MultiplierBootstrap, copies=5, rule="cheap"),
     ),
     _linearised(
         "plug-in",
@@ -132,7 +120,7 @@ LEARNING: tuple[Method, ...] = (
         data="iid",
         citation="Chen, Lee, Tong and Zhang (2020)",
         use="Hessian at hand, independent rows",
-        learn=Learning(PlugIn),
+        learn=Learning(learners.PlugIn),
     ),
     _linearised(
         "plug-in-longrun",
@@ -142,7 +130,7 @@ LEARNING: tuple[Method, ...] = (
         data="markov",
         citation="Chen, Lee, Tong and Zhang (2020); long-run covariance: halfwidth",
         use="Hessian at hand, no feedback",
-        learn=Learning(PlugIn, long_run=True),
+        learn=Learning(learners.PlugIn, long_run=True),
     ),
     _linearised(
         "one-step",
@@ -153,7 +141,7 @@ LEARNING: tuple[Method, ...] = (
         memory="O(256 d^2)",
         citation="Le Cam (1956); pseudo-value batches: halfwidth",
         use="Hessian at hand, steps of your own; removes the steps' bias",
-        learn=Learning(OneStep),
+        learn=Learning(learners.OneStep),
     ),
     _linearised(
         "renewable-newton",
@@ -164,7 +152,7 @@ LEARNING: tuple[Method, ...] = (
         memory="O(256 d^2)",
         citation="Luo and Song (2020); score batches: halfwidth",
         use="Hessian at hand, no step size, no feedback",
-        learn=Learning(ChunkedNewton),
+        learn=Learning(learners.ChunkedNewton),
     ),
     _runs(
         "higrad",
@@ -173,7 +161,7 @@ LEARNING: tuple[Method, ...] = (
         "3",
         data="iid",
         citation="Su and Zhu (2023)",
-        learn=Learning(HiGrad),
+        learn=Learning(learners.HiGrad),
     ),
     _runs(
         "parallel-runs",
@@ -182,7 +170,7 @@ LEARNING: tuple[Method, ...] = (
         "5",
         data="iid",
         citation="Zhu, Lou, Wei and Wu (2024)",
-        learn=Learning(ParallelRuns),
+        learn=Learning(learners.ParallelRuns),
     ),
     _runs(
         "hull",
@@ -190,7 +178,7 @@ LEARNING: tuple[Method, ...] = (
         "hull",
         data="iid",
         citation="Kuchibhotla, Balakrishnan and Wasserman (2024)",
-        learn=Learning(HullOfRuns),
+        learn=Learning(learners.HullOfRuns),
     ),
     _runs(
         "richardson-romberg",
@@ -208,6 +196,6 @@ LEARNING: tuple[Method, ...] = (
         "normal",
         data="iid",
         citation="Ni and Huo (2026)",
-        learn=Learning(TrajectoryRegression),
+        learn=Learning(learners.TrajectoryRegression),
     ),
 )

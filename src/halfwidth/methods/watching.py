@@ -5,67 +5,56 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from halfwidth import watchers
 from halfwidth.errors import InputError
 from halfwidth.methods.base import Method, Setting
-from halfwidth.watchers import (
-    ConfidenceSequence,
-    EqualBatchMeans,
-    Extrapolated,
-    FixedBatchMeans,
-    FlatTopBatchMeans,
-    FunctionalScaling,
-    IncreasingBatchMeans,
-    OverlappingBatchMeans,
-    RandomScaling,
-    SpectralVariance,
-    Watcher,
-)
+from halfwidth.watchers import Watcher
 
 
 def _overlapping(dim: int, setting: Setting) -> Watcher:
-    return OverlappingBatchMeans(dim, step_exponent=setting.exponent)
+    return watchers.OverlappingBatchMeans(dim, step_exponent=setting.exponent)
 
 
 def _increasing(dim: int, setting: Setting) -> Watcher:
     if setting.watched_rows is None:
         raise InputError("batch-means-increasing must be told the number of rows beforehand; use batch-means instead")
-    return IncreasingBatchMeans(dim, planned_rows=setting.watched_rows, step_exponent=setting.exponent)
+    return watchers.IncreasingBatchMeans(dim, planned_rows=setting.watched_rows, step_exponent=setting.exponent)
 
 
 def _equal(dim: int, setting: Setting) -> Watcher:
-    return EqualBatchMeans(dim, step_exponent=setting.exponent)
+    return watchers.EqualBatchMeans(dim, step_exponent=setting.exponent)
 
 
 def _lugsail(dim: int, setting: Setting) -> Watcher:
-    return EqualBatchMeans(dim, step_exponent=setting.exponent, lugsail=True, batch_constant=0.5)
+    return watchers.EqualBatchMeans(dim, step_exponent=setting.exponent, lugsail=True, batch_constant=0.5)
 
 
 def _fixed(dim: int, setting: Setting) -> Watcher:
-    return FixedBatchMeans(dim)
+    return watchers.FixedBatchMeans(dim)
 
 
 def _flat_top(dim: int, setting: Setting) -> Watcher:
-    return FlatTopBatchMeans(dim, step_exponent=setting.exponent)
+    return watchers.FlatTopBatchMeans(dim, step_exponent=setting.exponent)
 
 
 def _spectral(dim: int, setting: Setting) -> Watcher:
-    return SpectralVariance(dim, step_exponent=setting.exponent)
+    return watchers.SpectralVariance(dim, step_exponent=setting.exponent)
 
 
 def _random_scaling(dim: int, setting: Setting) -> Watcher:
-    return RandomScaling(dim)
+    return watchers.RandomScaling(dim)
 
 
 def _functional(power: int) -> Callable[[int, Setting], Watcher]:
-    return lambda dim, setting: FunctionalScaling(dim, power=power)
+    return lambda dim, setting: watchers.FunctionalScaling(dim, power=power)
 
 
 def _sequence(dim: int, setting: Setting) -> Watcher:
-    return ConfidenceSequence(SpectralVariance(dim, step_exponent=setting.exponent))
+    return watchers.ConfidenceSequence(watchers.SpectralVariance(dim, step_exponent=setting.exponent))
 
 
 def _extrapolated(dim: int, setting: Setting) -> Watcher:
-    return Extrapolated(dim, step=setting.step())
+    return watchers.Extrapolated(dim, step=setting.step())
 
 
 # What most methods that keep batches share; each row below states where it differs.

@@ -66,20 +66,19 @@ def _epsilon(row: Row) -> float:
     return float(row["epsilon"])
 
 
-LINEAR = Target(
-    "dependence-linear",
-    "Effect of state dependence, linear regression",
-    "Stronger dependence makes the covariance error larger and leaves the coverage as it is.",
-    studied(lambda order: dependence_arms(order.size, order.seed, "linear")),
-    lambda rows: dependence_sheets(rows, "dependence-linear", "linear"),
-    lambda rows: dependence_compare(rows, worse=True),
-)
+def _target(model: Model, says: str, *, worse: bool) -> Target:
+    name = f"dependence-{model}"
+    return Target(
+        name,
+        f"Effect of state dependence, {model} regression",
+        says,
+        studied(lambda order: dependence_arms(order.size, order.seed, model)),
+        lambda rows: dependence_sheets(rows, name, model),
+        lambda rows: dependence_compare(rows, worse=worse),
+    )
 
-LOGISTIC = Target(
-    "dependence-logistic",
-    "Effect of state dependence, logistic regression",
-    "The estimator is less sensitive to the dependence than in linear regression.",
-    studied(lambda order: dependence_arms(order.size, order.seed, "logistic")),
-    lambda rows: dependence_sheets(rows, "dependence-logistic", "logistic"),
-    lambda rows: dependence_compare(rows, worse=False),
-)
+
+_SENSITIVE = "Stronger dependence makes the covariance error larger and leaves the coverage as it is."
+_INSENSITIVE = "The estimator is less sensitive to the dependence than in linear regression."
+LINEAR = _target("linear", _SENSITIVE, worse=True)
+LOGISTIC = _target("logistic", _INSENSITIVE, worse=False)

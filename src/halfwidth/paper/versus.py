@@ -58,22 +58,24 @@ def duels(rows: Sequence[Row], *keys: str) -> list[Comparison]:
     return found
 
 
-BOOTSTRAP = Target(
-    "bootstrap",
-    "Batch means against the multiplier bootstrap",
-    "Boot covers more often by wider intervals; on the interval score BM is comparable at d = 2 and better at d = 50, "
-    "most of all in linear regression.",
-    studied(lambda order: versus_arms(order.size, order.seed, epsilon=0.5)),
-    lambda rows: versus_sheets(rows, "bootstrap", "BM and Boot, state-dependent streams (epsilon = 0.5)"),
-    versus_compare,
-)
+def _target(name: str, kind: str, epsilon: float, title: str, says: str) -> Target:
+    return Target(
+        name,
+        f"Batch means against the multiplier bootstrap{title}",
+        says,
+        studied(lambda order: versus_arms(order.size, order.seed, epsilon)),
+        lambda rows: versus_sheets(rows, name, f"BM and Boot, {kind} streams (epsilon = {epsilon:g})"),
+        versus_compare,
+    )
 
-INDEPENDENT = Target(
-    "independent",
-    "Batch means against the multiplier bootstrap, state-independent data",
-    "As with state-dependent data: Boot covers more often by wider intervals, and BM has the better interval score, "
-    "most of all in linear regression with many coefficients.",
-    studied(lambda order: versus_arms(order.size, order.seed, epsilon=0.0)),
-    lambda rows: versus_sheets(rows, "independent", "BM and Boot, state-independent streams (epsilon = 0)"),
-    versus_compare,
+
+_WIDER = (
+    "Boot covers more often by wider intervals; on the interval score BM is comparable at d = 2 and better at d = 50, "
+    "most of all in linear regression."
 )
+_AS_BEFORE = (
+    "As with state-dependent data: Boot covers more often by wider intervals, and BM has the better interval score, "
+    "most of all in linear regression with many coefficients."
+)
+BOOTSTRAP = _target("bootstrap", "state-dependent", 0.5, "", _WIDER)
+INDEPENDENT = _target("independent", "state-independent", 0.0, ", state-independent data", _AS_BEFORE)

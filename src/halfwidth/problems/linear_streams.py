@@ -95,14 +95,9 @@ def ar_linear(
 
 
 def seed_linear(
-    dim: int = 5,
-    *,
-    epsilon: float = 0.5,
-    rho: float = 0.5,
-    noise: float = 1.0,
-    scale: float = 1.0,
+    dim: int = 5, *, epsilon: float = 0.5, rho: float = 0.5, noise: float = 1.0, scale: float = 1.0,
     theta_r: ArrayLike | None = None,
-) -> Problem:
+) -> Problem:  # fmt: skip
     """The seed paper's linear stream: features respond to the deployed parameter (epsilon = 0: they do not)."""
     features = SeedFeatures(dim, epsilon, rho, noise, target_parameter(theta_r, dim))
     target = features.theta_r

@@ -13,8 +13,8 @@ import numpy as np
 
 from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth, Vector
-from halfwidth.problems.row_losses import MEAN
+from halfwidth.problems.base import Problem, Vector
+from halfwidth.problems.swap_game import two_player_game
 
 
 @jitable
@@ -28,14 +28,6 @@ def rotating_game(*, strength: float = 2.0) -> Problem:
     """Two players whose data rotate with each other's choice (strength)."""
     if not np.isfinite(strength):
         raise InputError.of("strength", "be finite", strength)
-    return Problem(
-        2,
-        **MEAN._asdict(),
-        sample=sample_rotating_game,
-        row_size=2,
-        params=np.array([strength]),
-        theta_0=np.ones(2),
-        name="rotating-game",
-        settings={"strength": strength},
-        solve=lambda: Truth(np.zeros(2), np.eye(2) / (1.0 + strength**2)),
+    return two_player_game(
+        "rotating-game", sample_rotating_game, {"strength": strength}, np.eye(2) / (1.0 + strength**2)
     )

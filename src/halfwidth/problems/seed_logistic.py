@@ -46,14 +46,9 @@ def sample_seed_logistic(rng: Generator, theta: Vector, state: Vector, params: V
 
 
 def seed_logistic(
-    dim: int = 5,
-    *,
-    epsilon: float = 0.5,
-    rho: float = 0.5,
-    noise: float = 1.0,
-    ridge: float = 0.01,
+    dim: int = 5, *, epsilon: float = 0.5, rho: float = 0.5, noise: float = 1.0, ridge: float = 0.01,
     theta_r: ArrayLike | None = None,
-) -> Problem:
+) -> Problem:  # fmt: skip
     """The seed paper's logistic stream: features respond to the deployed parameter (epsilon = 0: they do not)."""
     features = SeedFeatures(dim, epsilon, rho, noise, target_parameter(theta_r, dim))
     if not (np.isfinite(ridge) and ridge >= 0):

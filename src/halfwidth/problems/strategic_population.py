@@ -32,25 +32,7 @@ _POPULATION_SEED = 20240
 
 @dataclass(frozen=True)
 class Population:
-    """Agents with base features and labels, and how they respond to a classifier.
-
-    Parameters
-    ----------
-    features : ndarray of shape (agents, d)
-        The base features, one agent in each row.
-    labels : ndarray of shape (agents,)
-        The labels, 0 or 1.
-    columns : tuple of int
-        The columns that agents can change.
-    reach : float
-        How far they go (lambda): the best response moves those columns by `reach` times theta.
-    speed : float
-        The share of the way that an agent goes at each move (alpha / lambda).
-    share : float
-        The probability that an agent moves at a row.
-    ridge : float
-        The penalty: ridge |theta|^2 / 2 is added to the loss.
-    """
+    """Agents with base features and labels, and how they respond to a classifier: as `strategic_problem` says."""
 
     features: Vector
     labels: Vector

@@ -15,7 +15,7 @@ from numpy.random import Generator
 
 from halfwidth.errors import InputError
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth, Vector
+from halfwidth.problems.base import Problem, Sampler, Truth, Vector
 from halfwidth.problems.row_losses import MEAN
 
 
@@ -31,14 +31,19 @@ def swap_game(*, rho: float = 0.5) -> Problem:
     if not -1.0 < rho < 1.0:
         raise InputError.of("rho", "lie strictly between -1 and 1, or the game has no stable point", rho)
     inverse = np.linalg.inv(np.array([[1.0, -rho], [-rho, 1.0]]))
+    return two_player_game("swap-game", sample_swap_game, {"rho": rho}, inverse @ inverse.T)
+
+
+def two_player_game(name: str, sample: Sampler, settings: dict[str, float], sigma: Vector) -> Problem:
+    """A game of two players with the gradient theta - x, equilibrium 0 and start (1, 1); the sampler reads settings."""
     return Problem(
         2,
         **MEAN._asdict(),
-        sample=sample_swap_game,
+        sample=sample,
         row_size=2,
-        params=np.array([rho]),
+        params=list(settings.values()),
         theta_0=np.ones(2),
-        name="swap-game",
-        settings={"rho": rho},
-        solve=lambda: Truth(np.zeros(2), inverse @ inverse.T),
+        name=name,
+        settings=settings,
+        solve=lambda: Truth(np.zeros(2), sigma),
     )

@@ -29,8 +29,8 @@ import numpy as np
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth, Vector
-from halfwidth.problems.row_losses import LINEAR, LOGISTIC, sigmoid
+from halfwidth.problems.base import Problem, Sampler, Truth, Vector
+from halfwidth.problems.row_losses import LINEAR, LOGISTIC, RowLoss, sigmoid
 
 SCALES, ABSENT, RARE, JUMP, FIRST, DOUBLES, HEAVY, WALK, SEPARATED = range(1, 10)
 TROUBLES: dict[str, tuple[int, float]] = {
@@ -130,33 +130,28 @@ def _parts(loss: str, trouble: str, dim: int, amount: float | None) -> tuple[Vec
     return params, amount, Truth(star, sigma)
 
 
-def troubled_linear(dim: int = 5, *, trouble: str = "none", amount: float | None = None) -> Problem:
-    """Linear regression with one of the troubles of real tables."""
-    params, amount, truth = _parts("linear", trouble, dim, amount)
+def _troubled(
+    loss: str, functions: RowLoss, sample: Sampler, last: float, dim: int, trouble: str, amount: float | None
+) -> Problem:
+    params, amount, truth = _parts(loss, trouble, dim, amount)
     return Problem(
         dim,
-        **LINEAR._asdict(),
-        sample=sample_troubled_linear,
+        **functions._asdict(),
+        sample=sample,
         row_size=dim + 1,
-        params=np.append(params, 1.0),
+        params=np.append(params, last),
         state_0=np.zeros(dim + 1),
-        name="troubled-linear",
+        name=f"troubled-{loss}",
         settings={"dim": dim, "trouble": trouble, "amount": amount},
         solve=lambda: truth,
     )
+
+
+def troubled_linear(dim: int = 5, *, trouble: str = "none", amount: float | None = None) -> Problem:
+    """Linear regression with one of the troubles of real tables."""
+    return _troubled("linear", LINEAR, sample_troubled_linear, 1.0, dim, trouble, amount)
 
 
 def troubled_logistic(dim: int = 5, *, trouble: str = "none", amount: float | None = None) -> Problem:
     """Logistic regression with one of the troubles of real tables."""
-    params, amount, truth = _parts("logistic", trouble, dim, amount)
-    return Problem(
-        dim,
-        **LOGISTIC._asdict(),
-        sample=sample_troubled_logistic,
-        row_size=dim + 1,
-        params=np.append(params, 0.0),
-        state_0=np.zeros(dim + 1),
-        name="troubled-logistic",
-        settings={"dim": dim, "trouble": trouble, "amount": amount},
-        solve=lambda: truth,
-    )
+    return _troubled("logistic", LOGISTIC, sample_troubled_logistic, 0.0, dim, trouble, amount)

@@ -1,0 +1,28 @@
+"""Rows of a linear and a logistic regression with three features, always the same, and their derivatives by row."""
+
+import numpy as np
+
+import twins
+
+DIM = 3
+
+
+def linear_rows(n):
+    rows = np.random.default_rng(0).standard_normal((n, DIM + 1))
+    rows[:, DIM] += rows[:, :DIM] @ [0.0, 0.5, 1.0]
+    return rows
+
+
+def logistic_rows(n):
+    rows, uniform = linear_rows(n), np.random.default_rng(1).random(n)
+    rows[:, DIM] = uniform < 1.0 / (1.0 + np.exp(-rows[:, :DIM] @ [0.0, 0.5, 1.0]))
+    return rows
+
+
+def gradient(theta, row):
+    return twins.logistic_gradient(theta, row, 0.0)
+
+
+def hessian(theta, row):
+    p = 1.0 / (1.0 + np.exp(-row[:-1] @ theta))
+    return p * (1.0 - p) * np.outer(row[:-1], row[:-1])
