@@ -10,7 +10,7 @@ from halfwidth.errors import InputError, UnknownName
 from halfwidth.streams.design.labels import LABELS
 
 BAD_ROWS = ("error", "skip")
-UNKNOWN_LEVEL = ("error", "other")
+UNKNOWN_LEVEL = ("add", "other", "error")
 # What may change between the parts of an interrupted run: how to treat rows, not what they mean.
 _MAY_CHANGE = ("bad_rows", "unknown_level")
 

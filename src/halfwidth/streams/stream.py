@@ -57,7 +57,8 @@ def open_stream(
 
     `features` names columns (all numeric ones but target and special columns, if None and no formula is given).
     `labels` is "number" (default), "count" (not negative) or "binary" (see `labels`). `bad_rows` is "error"
-    (default) or "skip", `unknown_level` is "error" (default) or "other". With the `state` of an earlier stream
+    (default) or "skip". `unknown_level` says what a level becomes that the first rows lack: "add" (default) gives it a
+    column of its own, "other" one column to all such levels, "error" refuses it. With the `state` of an earlier stream
     (`Stream.to_state`) the design is taken from there and reading goes on where that stream stood; arguments
     left out are taken from there too.
     """
@@ -86,7 +87,7 @@ class Stream:
     | `left_out`      | columns that default features leave out, as they are not numeric          |
     | `skipped`       | rows skipped so far, by reason                                            |
     | `skipped_for`   | the same by the first column at fault; a broken row has none              |
-    | `other_levels`  | rows counted to the reference level so far, by column                     |
+    | `other_levels`  | rows counted as the level `other` so far, by column                       |
     | `classes`       | the two labels, class 0 first, once both are known                        |
     """
 
@@ -114,7 +115,7 @@ class Stream:
             self._last_time = state["last_time"]
             self.other_levels = dict(state["other_levels"])
         design = self._plan.design
-        self.feature_names, self.has_intercept = design.feature_names, design.has_intercept
+        self.has_intercept = design.has_intercept
         self.target, self.columns = self._plan.target.column, self._plan.columns
         self.left_out = self._plan.left_out
         fitting = max(256, _CHUNK_CELLS // max(1, len(self.feature_names)))
@@ -141,6 +142,16 @@ class Stream:
         if not buffer:
             raise failure or NotEnoughData.rows(f"source {', '.join(self.files[:3])}", 0, 1)
         return Plan.learn(self.options, buffer, self._source.default_target)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the columns of X so far; a level that comes late adds one at the end."""
+        return self._plan.design.feature_names
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """The constants that the formula took from the first rows, by transform."""
+        return self._plan.design.notes
 
     @property
     def dialect(self) -> Dialect | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.errors import BadRow
+from halfwidth.streams.block import Block
 
 MISSING = "missing value"
 TEXT = "not a number"
@@ -20,12 +22,13 @@ BROKEN_ROW = "broken row"
 BROKEN_FILE = "broken file"
 MISSING_COLUMN = "missing column"
 ORDER = "out of time order"
+NO_NUMBER = "the formula gives no finite number here"
 
 _SKIP = "repair it, or skip such rows and have them counted: bad_rows='skip' (--bad-rows skip)"
 _ADVICE = {
     TEXT: f"{_SKIP}; a column of text enters through a formula, as C(column)",
-    LEVEL: "give a longer first buffer (buffer_rows), or count such rows to the reference level: "
-    "unknown_level='other' (--unknown-level other)",
+    LEVEL: "give such levels columns of their own, unknown_level='add', or one for all, unknown_level='other' "
+    "(--unknown-level add or other)",
     BROKEN_FILE: "repair or replace the file; the rows before it were read",
     MISSING_COLUMN: "name an existing column; names are case sensitive",
     ORDER: "sort the rows by time first, or leave out the time column if their order does not matter",
@@ -45,7 +48,7 @@ def missing_column(file: str, column: str, known: list[str]) -> BadRow:
 class Faults:
     """The bad rows among `rows` rows; nothing is allocated while there are none.
 
-    `others` holds, by column, the rows whose level is unknown and that count to the reference level.
+    `others` holds, by column, the rows whose level is unknown and that count as the level `other`.
     """
 
     def __init__(self, rows: int) -> None:
@@ -67,6 +70,32 @@ class Faults:
     def good(self) -> NDArray[np.bool_] | None:
         """The mask of usable rows; None when all are."""
         return None if self._cause is None else self._cause < 0
+
+    def usable(self, stops: bool) -> NDArray[np.bool_]:
+        """The mask of usable rows; with `stops` only those before the first bad one."""
+        mask = np.ones(self.rows, dtype=bool) if self._cause is None else self._cause < 0
+        first = self.first()
+        if stops and first is not None:
+            mask[first:] = False
+        return mask
+
+    def mark_broken(self, parts: Sequence[Block]) -> None:
+        """Blame the rows that could not be read at all."""
+        start = 0
+        by_reason: dict[str, list[int]] = {}
+        for part in parts:
+            for row, why in part.broken.items():
+                by_reason.setdefault(why, []).append(start + row)
+            start += part.rows
+        for why, rows in by_reason.items():
+            mask = np.zeros(self.rows, dtype=bool)
+            mask[rows] = True
+            self.mark(mask, BROKEN_ROW, None, why)
+
+    def mark_missing(self, parts: Sequence[Block], column: str) -> None:
+        """Blame the rows in which a column is null."""
+        if parts:
+            self.mark(np.concatenate([np.asarray(part.column(column).is_null()) for part in parts]), MISSING, column)
 
     def first(self) -> int | None:
         """The offset of the first bad row."""
@@ -94,7 +123,7 @@ class Faults:
         return {column: count for column, count in result.items() if count}
 
     def count_others(self, stop: int) -> dict[str, int]:
-        """How many usable rows before `stop` count to the reference level, by column."""
+        """How many usable rows before `stop` count as the level `other`, by column."""
         used = {name: mask if self.good is None else mask & self.good for name, mask in self.others.items()}
         counts = {name: int(np.count_nonzero(mask[:stop])) for name, mask in used.items()}
         return {name: count for name, count in counts.items() if count}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,24 @@ from halfwidth.streams.design.convert import as_float, as_microseconds, as_text,
 Converter = Callable[[Any], tuple[Array, NDArray[np.bool_] | None]]
 
 
+@dataclass(frozen=True)
+class DesignRows:
+    """What a design makes of rows: X, and the response and the offset where a formula computes them."""
+
+    X: Array
+    response: Array | None = None
+    offset: Array | None = None
+
+
+class RowRules(NamedTuple):
+    """What happens to a level that is new, and whether a bad row ends the stream."""
+
+    unknown_level: str = "add"
+    stops: bool = True
+
+
 class Design(Protocol):
-    """What turns columns into the rows of X; `matrix` also returns the response where a formula computes it."""
+    """What turns columns into the rows of X."""
 
     @property
     def feature_names(self) -> tuple[str, ...]: ...
@@ -27,7 +44,10 @@ class Design(Protocol):
     @property
     def columns(self) -> tuple[str, ...]: ...
 
-    def matrix(self, parts: Sequence[Block], faults: Faults) -> tuple[Array, Array | None]: ...
+    @property
+    def notes(self) -> dict[str, str]: ...
+
+    def matrix(self, parts: Sequence[Block], faults: Faults, rules: RowRules) -> DesignRows: ...
 
     def to_state(self) -> dict[str, Any]: ...
 
@@ -40,7 +60,13 @@ class ColumnsDesign:
     def __init__(self, features: Sequence[str]) -> None:
         self.feature_names = self.columns = tuple(features)
 
-    def matrix(self, parts: Sequence[Block], faults: Faults) -> tuple[Array, Array | None]:
+    @property
+    def notes(self) -> dict[str, str]:
+        """Nothing is learned here."""
+        return {}
+
+    def matrix(self, parts: Sequence[Block], faults: Faults, rules: RowRules) -> DesignRows:
+        """X of these rows, bad cells marked."""
         X = np.empty((faults.rows, len(self.columns)))
         texts: dict[int, NDArray[np.bool_]] = {}
         start = 0
@@ -56,7 +82,7 @@ class ColumnsDesign:
         if not clean:
             for j, name in enumerate(self.columns):
                 faults.mark_values(X[:, j], texts.get(j), name)
-        return X, None
+        return DesignRows(X)
 
     def to_state(self) -> dict[str, Any]:
         return {"kind": "columns", "features": list(self.columns)}

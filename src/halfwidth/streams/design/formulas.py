@@ -1,197 +1,229 @@
-"""A formula's columns of X, with levels and transforms fixed on a first buffer.
+"""A formula's columns of X: constants are fixed on the first buffer, levels get their columns as rows bring them.
 
-Formulaic's fitted specification cannot be stored without pickle. The state therefore keeps the formula and the
-few columns of the first buffer that it reads, and fits the specification again: the same input, the same design.
+A column of X belongs to a *cell*: a coded term, one column of each of its bases, one level of each of its categories. A
+cell gets its column when the first usable row falls into it; in all earlier rows that column would have been zero. The
+columns of the first buffer come in the order of the terms and levels, later ones are appended in the order of rows, so
+that neither chunks nor interruptions change them.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.errors import InputError
-from halfwidth.streams.block import Array, Block, need
-from halfwidth.streams.design.bad_rows import FORMULA, LEVEL, Faults
-from halfwidth.streams.design.columns import is_numeric, known_columns, number_column, text_column
-from halfwidth.streams.design.formula_text import ParsedFormula, direct_column, first_line, names_in
+from halfwidth.streams.block import Array, Block
+from halfwidth.streams.design.bad_rows import FORMULA, LEVEL, NO_NUMBER, Faults
+from halfwidth.streams.design.columns import DesignRows, RowRules
+from halfwidth.streams.design.factors import CategorySpec
+from halfwidth.streams.design.formula_inputs import FormulaInputs, Inputs
+from halfwidth.streams.design.formula_terms import Coding, Formula, Term, codings
+
+MOST_FEATURES = 5_000
+Cell = tuple[int, tuple[int, ...], tuple[int, ...]]  # coded term, columns of its numeric factors, levels
+
+
+@dataclass
+class _CodedTerm:
+    """A term with its categories coded, and for each choice of numeric columns where the cells are in X."""
+
+    order: list[str]
+    numbers: list[str]
+    categories: list[tuple[str, bool]]
+    places: dict[tuple[int, ...], NDArray[np.int64]] = field(default_factory=dict)
 
 
 class FormulaDesign:
-    """X by a formula; the intercept is a flag, never a column."""
+    """X by a formula; the intercept is a flag, never a column.
 
-    def __init__(self, parsed: ParsedFormula, kinds: dict[str, str], frame: Any, unknown_level: str) -> None:
-        self.parsed, self.unknown_level = parsed, unknown_level
-        self.columns = tuple(kinds)
-        self._kinds, self._frame = kinds, frame
-        self._levels = {name: frame[name].cat.categories for name, kind in kinds.items() if kind != "number"}
-        self._right = self._fit(parsed.right)
-        names = list(self._right.column_names)
-        self.has_intercept = "Intercept" in names
-        self._keep = [i for i, name in enumerate(names) if name != "Intercept"]
-        self.feature_names = tuple(names[i] for i in self._keep)
-        self._left = None if parsed.computed is None else self._fit(parsed.computed)
-        self.computes_response = self._left is not None
-        self._check_rowwise()
-        self._check_levels()
+    Parameters
+    ----------
+    formula
+        The parsed formula.
+    inputs
+        The columns that it reads, with levels and constants.
+    dot
+        What `.` stands for.
+    """
+
+    def __init__(self, formula: Formula, inputs: FormulaInputs, dot: Sequence[str]) -> None:
+        self.formula, self.inputs, self._dot = formula, inputs, list(dot)
+        self.has_intercept, terms, self._offsets = formula.terms(dot)
+        terms = [inputs.settled(term) for term in terms]
+        self._coded = [_coded(term, coding) for term, coding in codings(terms, self.has_intercept)]
+        self.columns = inputs.columns
+        self.computes_response = formula.computes_response
+        self._cells: list[Cell] = []
+        self._names: list[str] = []
 
     @classmethod
-    def learn(cls, parsed: ParsedFormula, parts: Sequence[Block], unknown_level: str) -> FormulaDesign:
-        """Fix kinds of columns, levels and transforms on the usable rows of the first buffer."""
-        pandas = need("pandas")
-        left = names_in(parsed.response[0]) if parsed.response and parsed.computed else set()
-        columns = sorted((parsed.names | left) & set(known_columns(parts)))
+    def learn(cls, formula: Formula, parts: Sequence[Block], dot: Sequence[str]) -> FormulaDesign:
+        """Fix kinds of columns, constants and first levels on the usable rows of the first buffer."""
+        _, terms, offsets = formula.terms(dot)
+        inputs = FormulaInputs.learn(formula, terms, offsets, parts)
+        design = cls(formula, inputs, dot)
         faults = Faults(sum(part.rows for part in parts))
-        kinds, data = {}, {}
-        for name in columns:
-            numeric = is_numeric(parts, name, 1.0 if name in parsed.levels else 0.5)
-            kinds[name] = ("level" if name in parsed.levels else "number") if numeric else "text"
-            data[name] = (number_column if numeric else text_column)(parts, name, faults)
-        good = slice(None) if faults.good is None else faults.good
-        if not len(next(iter(data.values()), np.zeros(1))[good]):
-            blamed = ", ".join(f"{name} in {count:,}" for name, count in faults.columns(faults.rows).items())
-            raise InputError(
-                f"formula {parsed.text!r}: none of the first {faults.rows:,} rows has all of {columns}; missing or "
-                f"bad: {blamed}. Repair them, or give a longer first buffer (buffer_rows)"
-            )
-        frame = pandas.DataFrame({name: _settle(data[name][good], kinds[name]) for name in columns})
-        if not columns:
-            frame = pandas.DataFrame(index=range(faults.rows))
-        return cls(parsed, kinds, frame, unknown_level)
+        rows = inputs.numbers(parts, faults)
+        inputs.categories(rows, parts, faults, faults.usable(False), "error")
+        design._grow(rows, faults.usable(False), in_order=False)
+        return design
 
-    def _fit(self, formula: Any) -> Any:
-        try:
-            with np.errstate(all="ignore"):
-                return formula.get_model_matrix(self._frame, na_action="ignore", context={}).model_spec
-        except Exception as error:
-            raise InputError(
-                f"formula {self.parsed.text!r} fails on the first {len(self._frame)} rows: {first_line(error)}"
-            ) from error
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the columns of X so far."""
+        return tuple(self._names)
 
-    def _evaluate(self, spec: Any, frame: Any) -> Array:
-        mismatch = need("formulaic.errors").DataMismatchWarning
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore" if self.unknown_level == "other" else "error", mismatch)
-            warnings.filterwarnings("ignore", category=DeprecationWarning)
-            return np.asarray(spec.get_model_matrix(frame, context={}), dtype=np.float64)
+    @property
+    def notes(self) -> dict[str, str]:
+        """The constants that were taken from the first rows, by transform."""
+        return self.inputs.notes()
 
-    def _check_rowwise(self) -> None:
-        """A row of X must not depend on its neighbours: chunks would change it."""
-        for spec in filter(None, (self._right, self._left)):
-            whole, half = self._evaluate(spec, self._frame), self._evaluate(spec, self._frame[::2])
-            if not np.allclose(whole[::2], half, rtol=1e-6, equal_nan=True):
-                raise InputError.of(
-                    "formula",
-                    "compute each row from that row alone (lags, ranks, means over rows do not)",
-                    self.parsed.text,
-                )
+    def matrix(self, parts: Sequence[Block], faults: Faults, rules: RowRules) -> DesignRows:
+        """X, the response and the offset of these rows; levels that are new get columns, unless they are refused.
 
-    def _check_levels(self) -> None:
-        """Levels of computed columns cannot be told apart row by row, hence not be counted to the reference."""
-        states = self._right.encoder_state
-        computed = [e for e, (kind, _) in states.items() if kind.name == "CATEGORICAL" and not self._simple(e)]
-        if computed and self.unknown_level == "other":
-            raise InputError.of("formula", "use C(column) only, with unknown_level='other'", computed[0])
+        Numbers come first, so that a row that cannot be used brings no level.
+        """
+        rows = self.inputs.numbers(parts, faults)
+        response = offset = None
+        if self.computes_response and self.formula.response is not None:
+            response = rows.evaluate(self.formula.response)
+            faults.mark(~np.isfinite(response), FORMULA, self.formula.response_name, NO_NUMBER)
+        for expression in self._offsets:
+            offset = rows.evaluate(expression) + (0.0 if offset is None else offset)
+        if offset is not None:
+            faults.mark(~np.isfinite(offset), FORMULA, "offset()", NO_NUMBER)
+        self.inputs.categories(rows, parts, faults, faults.usable(rules.stops), rules.unknown_level)
+        if rules.unknown_level != "error":
+            self._grow(rows, faults.usable(rules.stops), in_order=True)
+        return DesignRows(self._fill(rows, faults), response, offset)
 
-    def _simple(self, expression: str) -> bool:
-        return (direct_column(expression) or expression) in self._levels
+    def _fill(self, rows: Inputs, faults: Faults) -> Array:
+        X = np.zeros((faults.rows, len(self._names)))
+        every = np.arange(faults.rows)
+        for coded in self._coded:
+            codes = tuple(rows.codes[text] for text, _ in coded.categories)
+            known = np.all([code >= 0 for code in codes], axis=0) if codes else None
+            for chosen, places in coded.places.items():
+                value = rows.product(coded.numbers, chosen)
+                if known is None:
+                    X[:, int(places)] = 1.0 if value is None else value
+                    continue
+                column = places[codes]
+                inside = known & (column >= 0)
+                self._mark_empty(coded, known & (column == -2), faults)
+                X[every[inside], column[inside]] = 1.0 if value is None else value[inside]
+        self._mark(X, faults)
+        return X
 
-    def matrix(self, parts: Sequence[Block], faults: Faults) -> tuple[Array, Array | None]:
-        data: dict[str, NDArray[Any]] = {}
-        for name, kind in self._kinds.items():
-            values: NDArray[Any] = (text_column if kind == "text" else number_column)(parts, name, faults)
-            if kind != "number":
-                values = self._levels[name].get_indexer(values)
-                if self.unknown_level == "error":
-                    faults.mark(values < 0, LEVEL, name)
-                else:
-                    faults.others[name] = values < 0
-            data[name] = values
-        X, response = np.zeros((faults.rows, len(self.feature_names))), np.zeros(faults.rows)
-        good = np.arange(faults.rows) if faults.good is None else np.flatnonzero(faults.good)
-        self._fill(X, response, data, good, faults)
-        for column, name in enumerate(self.feature_names):
-            faults.mark(~np.isfinite(X[:, column]), FORMULA, name, "the formula gives no finite number here")
-        if self._left is None:
-            return X, None
-        label = self.parsed.response[0] if self.parsed.response else None
-        faults.mark(~np.isfinite(response), FORMULA, label, "the formula gives no finite number here")
-        return X, response
+    def _mark_empty(self, coded: _CodedTerm, empty: NDArray[np.bool_], faults: Faults) -> None:
+        """A row of a cell that has no column cannot be told from one of the reference levels."""
+        if empty.any():
+            column = ":".join(self.inputs.levels[text].column for text, _ in coded.categories)
+            faults.mark(empty, LEVEL, column, f"no row before had these levels of {column} together")
 
-    def _fill(self, X: Array, y: Array, data: dict[str, Any], rows: NDArray[np.int64], faults: Faults) -> None:
-        """Evaluate the formula on these rows; where it fails, halve them until the failing row is found."""
-        if not len(rows):
-            return
-        pandas = need("pandas")
-        frame = pandas.DataFrame(
-            {
-                name: values[rows]
-                if self._kinds[name] == "number"
-                else pandas.Categorical.from_codes(values[rows], categories=self._levels[name])
-                for name, values in data.items()
-            },
-            index=range(len(rows)),
-        )
-        try:
-            X[rows] = self._evaluate(self._right, frame)[:, self._keep]
-            if self._left is not None:
-                y[rows] = self._evaluate(self._left, frame)[:, 0]
-        except Exception as error:
-            if len(rows) == 1:
-                mismatch = isinstance(error, need("formulaic.errors").DataMismatchWarning)
-                bad = np.zeros(faults.rows, dtype=bool)
-                bad[rows] = True
-                faults.mark(bad, LEVEL if mismatch else FORMULA, None, f"formula: {first_line(error)}")
-                return
-            for half in np.array_split(rows, 2):
-                self._fill(X, y, data, half, faults)
+    def _mark(self, X: Array, faults: Faults) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            clean = np.isfinite(X.sum())
+        for column, name in enumerate(() if clean else self._names):
+            faults.mark(~np.isfinite(X[:, column]), FORMULA, name, NO_NUMBER)
+
+    def _grow(self, rows: Inputs, usable: NDArray[np.bool_], *, in_order: bool) -> None:
+        """Give columns to the cells into which usable rows fall for the first time."""
+        found: list[tuple[int, Cell]] = []
+        for number, coded in enumerate(self._coded):
+            shape = tuple(len(self.inputs.levels[text].names) for text, _ in coded.categories)
+            for chosen in product(*(range(rows.width(text)) for text in coded.numbers)):
+                places = _widened(coded, chosen, shape)
+                codes = tuple(rows.codes[text] for text, _ in coded.categories)
+                if not codes:
+                    found += [(0, (number, chosen, ()))] if places == -2 and usable.any() else []
+                    continue
+                new = _first_rows(places, codes, usable)
+                found += [(row, (number, chosen, levels)) for row, levels in new]
+        if in_order:
+            found.sort(key=lambda item: item[0])
+        else:
+            found.sort(key=lambda item: (item[1][0], item[1][1][::-1], item[1][2][::-1]))
+        for _, cell in found:
+            self._add(cell)
+
+    def _add(self, cell: Cell) -> None:
+        if len(self._cells) >= MOST_FEATURES:
+            raise InputError(f"formula {self.formula.text!r} gives more than {MOST_FEATURES:,} columns")
+        number, chosen, levels = cell
+        coded = self._coded[number]
+        places = _widened(coded, chosen, tuple(len(self.inputs.levels[text].names) for text, _ in coded.categories))
+        places[levels] = len(self._cells)
+        self._cells.append(cell)
+        self._names.append(self._name(cell))
+
+    def _name(self, cell: Cell) -> str:
+        number, chosen, levels = cell
+        coded = self._coded[number]
+        texts = {text: self.inputs.label(text, k) for text, k in zip(coded.numbers, chosen, strict=True)}
+        for (text, full), level in zip(coded.categories, levels, strict=True):
+            texts[text] = f"{text}[{'' if full else 'T.'}{self.inputs.levels[text].names[level]}]"
+        return ":".join(texts[text] for text in coded.order)
 
     def to_state(self) -> dict[str, Any]:
-        buffer = {
-            name: self._frame[name].to_numpy()
-            if kind == "number"
-            else {"levels": self._levels[name].tolist(), "codes": self._frame[name].cat.codes.to_numpy()}
-            for name, kind in self._kinds.items()
-        }
+        """Plain data."""
         return {
             "kind": "formula",
-            "formula": self.parsed.text,
-            "kinds": dict(self._kinds),
-            "features": list(self.feature_names),
-            "rows": len(self._frame),
-            "buffer": buffer,
+            "formula": self.formula.text,
+            "dot": list(self._dot),
+            "inputs": self.inputs.to_state(),
+            "cells": [[number, list(chosen), list(levels)] for number, chosen, levels in self._cells],
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any], formula: str, unknown_level: str) -> FormulaDesign:
-        """The design of the user's `formula` on the first buffer of the state, whose own formula must be the same."""
-        if state["formula"] != formula:
-            raise InputError.of("formula", f"stay {state['formula']!r} when a run is resumed", formula)
-        pandas = need("pandas")
-        data = {
-            name: stored
-            if isinstance(stored, np.ndarray)
-            else pandas.Categorical.from_codes(stored["codes"], categories=pandas.Index(stored["levels"]))
-            for name, stored in state["buffer"].items()
-        }
-        frame = pandas.DataFrame(data, index=range(state["rows"]))
-        design = cls(ParsedFormula(formula), dict(state["kinds"]), frame, unknown_level)
-        if list(design.feature_names) != state["features"]:
-            raise InputError(
-                f"formula {formula!r} gave columns {state['features']} before and "
-                f"{list(design.feature_names)} now; use the version of formulaic that the run began with"
-            )
+    def from_state(cls, state: dict[str, Any]) -> FormulaDesign:
+        """The design that `to_state` described; its formula is parsed, never evaluated."""
+        formula = Formula(state["formula"])
+        _, terms, offsets = formula.terms(state["dot"])
+        design = cls(formula, FormulaInputs.from_state(state["inputs"], formula, terms, offsets), state["dot"])
+        try:
+            for number, chosen, levels in state["cells"]:
+                design._add((int(number), tuple(map(int, chosen)), tuple(map(int, levels))))
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            raise InputError.of("design", f"fit its formula {formula.text!r}", str(error)) from None
         return design
 
 
-def _settle(values: NDArray[Any], kind: str) -> Any:
-    """Levels sorted, and whole numbers as integers so that their names read C(b)[T.2]."""
-    if kind == "number":
-        return values
-    levels = np.unique(values.astype(np.float64)) if kind == "level" else np.array(sorted(set(values)), dtype=object)
-    if kind == "level" and (levels == np.round(levels)).all() and np.abs(levels).max(initial=0) < 2**53:
-        values, levels = values.astype(np.int64), levels.astype(np.int64)
-    return need("pandas").Categorical(values, categories=levels)
+def _coded(term: Term, coding: Coding) -> _CodedTerm:
+    numbers = [factor.text for factor in term if not isinstance(factor, CategorySpec)]
+    return _CodedTerm([factor.text for factor in term], numbers, list(coding.items()))
+
+
+def _widened(coded: _CodedTerm, chosen: tuple[int, ...], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """The places of cells in X by level, made wide enough for the levels so far: -1 never, -2 not yet."""
+    known = coded.places.get(chosen)
+    if known is not None and known.shape == shape:
+        return known
+    wide = np.full(shape, -2, dtype=np.int64)
+    for axis, (_, full) in enumerate(coded.categories):
+        if not full:
+            wide[(slice(None),) * axis + (0,)] = -1
+    if known is not None:
+        wide[tuple(slice(size) for size in known.shape)] = known
+    coded.places[chosen] = wide
+    return wide
+
+
+def _first_rows(
+    places: NDArray[np.int64], codes: tuple[NDArray[np.int64], ...], usable: NDArray[np.bool_]
+) -> list[tuple[int, tuple[int, ...]]]:
+    """The cells without a place into which usable rows fall, each with its first row."""
+    if not (places == -2).any():
+        return []
+    rows = np.flatnonzero(usable & np.all([code >= 0 for code in codes], axis=0))
+    at = tuple(code[rows] for code in codes)
+    new = places[at] == -2
+    flat = np.ravel_multi_index(tuple(code[new] for code in at), places.shape)
+    cells, first = np.unique(flat, return_index=True)
+    levels = zip(*(axis.tolist() for axis in np.unravel_index(cells, places.shape)), strict=True)
+    return list(zip(rows[new][first].tolist(), levels, strict=True))

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.errors import InputError
 from halfwidth.streams.block import Array, Block
-from halfwidth.streams.design.bad_rows import BROKEN_ROW, NEGATIVE, Faults, missing_column
+from halfwidth.streams.design.bad_rows import NEGATIVE, Faults, missing_column
 from halfwidth.streams.design.columns import (
     TIME,
     ColumnsDesign,
     Design,
+    RowRules,
     default_features,
     group_column,
     has_numeric_type,
@@ -23,7 +23,7 @@ from halfwidth.streams.design.columns import (
     number_column,
     time_kind,
 )
-from halfwidth.streams.design.formula_text import ParsedFormula
+from halfwidth.streams.design.formula_terms import Formula
 from halfwidth.streams.design.formulas import FormulaDesign
 from halfwidth.streams.design.labels import Target
 from halfwidth.streams.options import Options
@@ -65,24 +65,29 @@ class Plan:
     def learn(cls, options: Options, parts: Sequence[Block], default_target: str | None) -> Plan:
         """Fix the plan on the first buffer."""
         known = known_columns(parts)
-        parsed = None if options.formula is None else ParsedFormula(options.formula)
-        name = _target_name(options, parsed, default_target, known)
-        asked = [*(options.features or ()), *options.special]
-        asked += [name] if parsed is None else parsed.columns(known, name)
+        formula = None if options.formula is None else Formula(options.formula)
+        name = _target_name(options, formula, default_target, known)
+        computed = formula is not None and formula.computes_response
+        asked = [*(options.features or ()), *options.special, *([] if computed else [name])]
+        others: list[str] = []
+        if formula is not None:
+            reserved = {"", name, *options.special, *formula.response_columns}
+            others = [column for column in known if column not in reserved] if formula.uses_dot else []
+            asked += formula.columns(others)
         for column in asked:
             if column not in known:
                 raise missing_column(parts[0].file, column, known)
         target = Target(name, options.labels or "number", options.classes)
         left_out: list[str] = []
-        if parsed is None:
+        if formula is not None:
+            design: Design = FormulaDesign.learn(formula, parts, others)
+        else:
             features = options.features or default_features(parts, [name, *options.special])
             if not features:
                 raise InputError.of("source", "have a numeric column besides the target (or name features)", known)
-            design: Design = ColumnsDesign(features)
+            design = ColumnsDesign(features)
             if not options.features:
                 left_out = [column for column in known if column not in {"", name, *options.special, *features}]
-        else:
-            design = FormulaDesign.learn(parsed, parts, options.unknown_level or "error")
         group_text = options.group is not None and not has_numeric_type(parts, options.group)
         plan = cls(options, design, target, group_text, time_kind(parts, options.time), left_out)
         if not plan.computed:
@@ -93,11 +98,7 @@ class Plan:
         """Convert these rows. A row is blamed on its target first, then on special columns, then on features."""
         options = self.options
         faults = Faults(sum(part.rows for part in parts))
-        start = 0
-        for part in parts:
-            for row, why in part.broken.items():
-                faults.mark(np.arange(faults.rows) == start + row, BROKEN_ROW, None, why)
-            start += part.rows
+        faults.mark_broken(parts)
         y = None if self.computed else self.target.encode(parts, faults)
         weight, offset = (
             None if name is None else number_column(parts, name, faults) for name in (options.weight, options.offset)
@@ -108,10 +109,13 @@ class Plan:
         time = None
         if options.time is not None:
             time = number_column(parts, options.time, faults, TIME[self._time_kind])
-        X, response = self.design.matrix(parts, faults)
+        rules = RowRules(options.unknown_level or "add", options.bad_rows != "skip")
+        made = self.design.matrix(parts, faults, rules)
+        if made.offset is not None:
+            offset = made.offset if offset is None else offset + made.offset
         if y is None:
-            y = self.target.encode(parts, faults, response)
-        return Rows(X, y, weight, offset, group, time, faults)
+            y = self.target.encode(parts, faults, made.response)
+        return Rows(made.X, y, weight, offset, group, time, faults)
 
     def to_state(self) -> dict[str, Any]:
         return {
@@ -127,16 +131,17 @@ class Plan:
     @classmethod
     def from_state(cls, state: dict[str, Any], options: Options) -> Plan:
         stored = state["design"]
-        design: Design = ColumnsDesign(stored["features"])
-        if stored["kind"] == "formula":
-            design = FormulaDesign.from_state(stored, str(options.formula), options.unknown_level or "error")
+        if stored["kind"] == "columns":
+            design: Design = ColumnsDesign(stored["features"])
+        else:
+            design = FormulaDesign.from_state(stored)
         target = Target(state["target"], options.labels or "number", options.classes)
         target.restore(state["labels"])
         return cls(options, design, target, state["group_text"], state["time_kind"], state["left_out"])
 
 
-def _target_name(options: Options, parsed: ParsedFormula | None, default: str | None, known: Sequence[str]) -> str:
-    left = parsed.response[0] if parsed is not None and parsed.response else None
+def _target_name(options: Options, formula: Formula | None, default: str | None, known: Sequence[str]) -> str:
+    left = None if formula is None else formula.response_name
     if left and options.target and options.target != left:
         raise InputError.of("target", f"agree with the formula's left side {left!r}", options.target)
     name = left or options.target or (default if default in known else None)

@@ -1,0 +1,177 @@
+"""The levels of a category: declared or seen, in order; the first is the reference.
+
+Levels that a column declares (a pandas or polars categorical, an Arrow dictionary) keep their order, others are taken
+in the order in which rows bring them. A level gets a place when a row of the first buffer or, later, a usable row has
+it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.errors import InputError
+from halfwidth.streams.block import Block, need
+from halfwidth.streams.design.bad_rows import LEVEL, MISSING, Faults
+from halfwidth.streams.design.convert import as_text, plain
+
+MOST_LEVELS = 1_000
+OTHER = "other"
+_FEW = 10
+_NUMBER_LIKE = re.compile(r"^\s*[$€£]?\s*[-+]?[\d][\d.,' ]*\s*[%$€£]?\s*$")
+_DATE_LIKE = re.compile(r"^\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}.*)?\s*$")
+
+
+class Levels:
+    """One category of a design.
+
+    Parameters
+    ----------
+    column
+        Its column.
+    numeric
+        Whether its cells are numbers: then 1, 1.0 and "1" are one level.
+    names
+        The levels so far, the reference first.
+    other
+        The place of the level that stands for all unknown ones; None until there is one.
+    """
+
+    def __init__(self, column: str, numeric: bool, names: Sequence[str] = (), other: int | None = None) -> None:
+        self.column, self.numeric, self.names, self.other = column, numeric, list(names), other
+        self._places = {name: place for place, name in enumerate(self.names)}
+
+    def learn(self, parts: Sequence[Block], usable: NDArray[np.bool_], reference: Any, declared: bool) -> None:
+        """Take the levels from the usable rows of the first buffer; one too many, or the wrong kind, raises."""
+        seen: dict[str, None] = {}
+        order: dict[str, None] = {}
+        start = 0
+        for part in parts:
+            codes, names = self._coded(part.column(self.column))
+            rows = usable[start : start + part.rows]
+            start += part.rows
+            if need("pyarrow").types.is_dictionary(part.column(self.column).type):
+                order |= dict.fromkeys(names)
+            used, first = np.unique(codes[rows & (codes >= 0)], return_index=True)
+            seen |= dict.fromkeys(names[code] for code in used[np.argsort(first)].tolist())
+        if len(seen) > MOST_LEVELS:
+            raise self._too_many(list(seen), int(usable.sum()))
+        if not declared:
+            self._check_kind(list(seen))
+        front = [] if reference is None else [self._canonical(str(reference))]
+        if front and front[0] not in seen:
+            raise InputError.of(f"reference of C({self.column})", "be a level of the first rows", reference)
+        for name in [*front, *(name for name in order if name in seen), *seen]:
+            if name not in self._places:
+                self._add(name)
+
+    def codes(
+        self, parts: Sequence[Block], faults: Faults, usable: NDArray[np.bool_], unknown_level: str
+    ) -> NDArray[np.int64]:
+        """The place of each row's level, -1 where it has none; new levels of usable rows as asked for."""
+        pieces, start = [], 0
+        for part in parts:
+            codes, names = self._coded(part.column(self.column))
+            rows = slice(start, start + part.rows)
+            start += part.rows
+            places = np.array([self._places.get(name, -2) for name in names] + [-1], dtype=np.int64)
+            if unknown_level == "add" and (places == -2).any():
+                new = (places[codes] == -2) & usable[rows]
+                used, first = np.unique(codes[new], return_index=True)
+                for code in used[np.argsort(first)].tolist():
+                    self._add(names[code])
+                    places[code] = self._places[names[code]]
+            pieces.append(places[codes])
+        found = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
+        faults.mark(found == -1, MISSING, self.column)
+        unknown = found == -2
+        if unknown_level == "other" and unknown.any():
+            if self.other is None and (unknown & usable).any():
+                self.other = len(self.names)
+                self._add(OTHER if OTHER not in self._places else f"({OTHER})")
+            if self.other is not None:
+                faults.others[self.column] = unknown
+                found[unknown] = self.other
+                return found
+        faults.mark(unknown, LEVEL, self.column)
+        return np.maximum(found, -1)
+
+    def _coded(self, column: Any) -> tuple[NDArray[np.int64], list[str]]:
+        """A code for each row (-1 where it is missing) and the level behind each code."""
+        pa = need("pyarrow")
+        if not pa.types.is_dictionary(column.type):
+            column = plain(column).dictionary_encode()
+        names, missing = as_text(column.dictionary)
+        if len(names) > MOST_LEVELS:
+            used = np.unique(column.indices.drop_null().to_numpy(zero_copy_only=False))
+            if len(used) > MOST_LEVELS:
+                raise self._too_many([str(names[code]) for code in used.tolist()], len(column))
+        indices = column.indices.fill_null(len(names)) if column.indices.null_count else column.indices
+        codes = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        kept = [-1 if gone else place for place, gone in enumerate(missing.tolist())]
+        texts = [self._canonical(name) if name is not None else "" for name in names.tolist()]
+        first = {text: place for place, text in reversed(list(enumerate(texts)))}
+        merged = np.array([first[texts[place]] if place >= 0 else -1 for place in kept] + [-1], dtype=np.int64)
+        return merged[codes], texts
+
+    def _canonical(self, text: str) -> str:
+        if not self.numeric:
+            return text
+        try:
+            value = float(text)
+        except ValueError:
+            return text
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 2**53 else repr(value)
+
+    def _add(self, name: str) -> None:
+        if len(self.names) >= MOST_LEVELS:
+            raise self._too_many([*self.names, name], None)
+        self._places[name] = len(self.names)
+        self.names.append(name)
+
+    def _too_many(self, names: list[str], rows: int | None) -> InputError:
+        where = "so far" if rows is None else f"among {rows:,} rows"
+        return InputError(
+            f"column {self.column!r} has {len(names):,} levels {where}, and at most {MOST_LEVELS:,} are possible; "
+            f"{likely_cause(names, rows)}"
+        )
+
+    def _check_kind(self, names: list[str]) -> None:
+        kind = looks_like(names)
+        if kind and len(names) > _FEW:
+            raise InputError(
+                f"column {self.column!r} is text, and its {len(names):,} levels look like {kind} ({names[0]!r}); "
+                f"{likely_cause(names, None)}, or write C({self.column}) if they are levels indeed"
+            )
+
+    def to_state(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"column": self.column, "numeric": self.numeric, "names": list(self.names), "other": self.other}
+
+
+def looks_like(names: Sequence[str]) -> str | None:
+    """Whether nearly all of these are dates or numbers.
+
+    >>> looks_like(["2024-01-01", "2024-01-02"]), looks_like(["1,5", "2,75"]), looks_like(["AA", "DL"])
+    ('dates', 'numbers', None)
+    """
+    for kind, pattern in (("dates", _DATE_LIKE), ("numbers", _NUMBER_LIKE)):
+        if sum(pattern.match(name) is not None for name in names) >= 0.9 * len(names):
+            return kind
+    return None
+
+
+def likely_cause(names: Sequence[str], rows: int | None) -> str:
+    """What probably went wrong, and what to do."""
+    kind = looks_like(names)
+    if kind == "dates":
+        return "they look like dates: enter a time by harmonics(column, 'year'), or leave the column out"
+    if kind == "numbers":
+        return f"they look like numbers ({names[0]!r}): set decimal=, thousands= or separator=, or clean the column"
+    if rows is not None and len(names) > 0.5 * rows:
+        return "nearly every row has its own: an identifier explains nothing; leave it out, or give it as group"
+    return "join rare levels first, or give the column as group"
