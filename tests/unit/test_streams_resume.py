@@ -189,6 +189,6 @@ def test_a_lone_class_stays_zero_across_a_resumption() -> None:
 def test_a_state_holds_plain_data_only(tmp_path: Path) -> None:
     stream = open_stream(_frame(), formula=FORMULA, labels="binary", group="b")
     write_checkpoint(tmp_path / "x", stream.to_state())
-    buffer = read_checkpoint(tmp_path / "x")["plan"]["design"]["buffer"]
-    assert buffer["c"].tolist() == _frame()["c"].tolist()
-    assert buffer["b"]["levels"] == ["u", "v", "w"]
+    inputs = read_checkpoint(tmp_path / "x")["plan"]["design"]["inputs"]
+    assert inputs["constants"]["center(c)"]["mean"] == pytest.approx([_frame()["c"].mean()])
+    assert inputs["levels"]["C(b)"]["names"] == ["u", "v", "w"]

@@ -56,7 +56,9 @@ def fit(
         bool, typer.Option("--resume", help="Go on from the checkpoint; start afresh if it is missing.")
     ] = False,
     bad_rows: Annotated[str, typer.Option(help="error or skip.")] = "error",
-    unknown_level: Annotated[str, typer.Option(help="error, or other: count it to the reference level.")] = "error",
+    unknown_level: Annotated[
+        str, typer.Option(help="A level that the first rows lack: add (a column of its own), other or error.")
+    ] = "add",
     passes: Annotated[int, typer.Option(help="2 reads the source twice and ends at the offline fit.")] = 1,
     every: Annotated[int | None, typer.Option(help="Print the intervals after every so many rows.")] = None,
     format: FormatOption = None,

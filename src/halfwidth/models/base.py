@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -126,6 +127,20 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
             engine=self.engine,
             method=self.method,
         )
+
+    def _add_columns(self, names: Sequence[str]) -> None:
+        """Go on with more columns; in all rows so far the new ones were zero."""
+        new = len(names) - self.n_features_in_
+        grow = getattr(self._engine, "add_columns", None)
+        if grow is None:
+            late = ", ".join(names[self.n_features_in_ :])
+            raise InputError(
+                f"{late}: first seen after row {self._engine.n_seen:,}, and engine {self._engine.name!r} cannot add "
+                "columns on the way; use engine='newton', or refuse such levels: unknown_level='error'"
+            )
+        grow(new)
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
 
     def _start_second_pass(self) -> None:
         """Read the same rows once more, expanded at the estimate of the first pass."""

@@ -52,7 +52,7 @@ def fit(
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     bad_rows: str = "error",
-    unknown_level: str = "error",
+    unknown_level: str = "add",
     passes: int = 1,
     every: Every | None = None,
     report: Report | None = None,
@@ -63,6 +63,9 @@ def fit(
 
     `source` is a path (CSV, Parquet, Arrow IPC, NDJSON; a folder or a glob), `-` for stdin, a pandas, polars or Arrow
     table, a DuckDB relation, or an iterator of chunks. `family` is linear, logistic, poisson, quantile or huber.
+    `unknown_level` says what becomes of a level of a category that the first 10,000 rows lack: "add" gives it a
+    column of its own, "other" gives one column to all such levels, "error" refuses it. How the source is read
+    (`separator`, `decimal`, `query`, ...) is described at `halfwidth.streams.ReaderArguments`.
     `every` calls `report(model)` after so many rows, or at 1,000, 2,000, 4,000 ... rows with `"doubling"`.
     `checkpoint` is written every ten seconds, at the end, and when a bad row stops the run; with `resume` it is
     where the run goes on; if there is none yet, the run starts at the first row. `passes=2` reads the source twice
@@ -134,6 +137,8 @@ class _Run:
         try:
             for chunk in self.stream:
                 self._between = False
+                if chunk.X.shape[1] > self.model.n_features_in_:
+                    self.model._add_columns(self.stream.feature_names[: chunk.X.shape[1]])
                 for piece in self._cut(chunk):
                     self.model._engine.consume(piece.X, piece.y, piece.weight, piece.offset, piece.group)
                     if self.report is not None and self.model.n_seen_ == self._next_report:
@@ -188,7 +193,10 @@ class _Run:
         if self.stream.skipped_for:
             facts["skipped_rows_by_column"] = dict(self.stream.skipped_for)
         if self.stream.other_levels:
-            facts["unknown_levels"] = dict(self.stream.other_levels)
+            facts["rows_of_level_other"] = dict(self.stream.other_levels)
+        if self.stream.notes:
+            notes = (f"{name}: {text}" for name, text in self.stream.notes.items())
+            facts["constants_of_the_first_rows"] = "; ".join(notes)
         if self.model._second_pass:
             facts["passes"] = 2
         self.model._stream_facts = facts

@@ -22,7 +22,7 @@ def plain(column: Any) -> Any:
     """The column without dictionary coding and with one kind of text."""
     pa = need("pyarrow")
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+        column = plain(column.dictionary).take(column.indices)
     view = getattr(pa.types, "is_string_view", None)
     if pa.types.is_large_string(column.type) or (view is not None and view(column.type)):
         column = column.cast(pa.string())

@@ -135,7 +135,10 @@ class _Expansion:
         return result
 
     def _unique(self, terms: list[Term]) -> list[Term]:
-        unique = list({_key(term): term for term in reversed(terms)}.values())[::-1]
+        found: dict[frozenset[str], Term] = {}
+        for term in terms:
+            found.setdefault(_key(term), term)
+        unique = list(found.values())
         if len(unique) > _MOST_TERMS:
             raise InputError(f"formula {self._text!r} cannot be read: it has more than {_MOST_TERMS:,} terms")
         return unique

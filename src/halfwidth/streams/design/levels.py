@@ -43,7 +43,8 @@ class Levels:
 
     def __init__(self, column: str, numeric: bool, names: Sequence[str] = (), other: int | None = None) -> None:
         self.column, self.numeric, self.names, self.other = column, numeric, list(names), other
-        self._places = {name: place for place, name in enumerate(self.names)}
+        # A cell that says "other" is unknown like any other: that level has no text of its own.
+        self._places = {name: place for place, name in enumerate(self.names) if place != other}
 
     def learn(self, parts: Sequence[Block], usable: NDArray[np.bool_], reference: Any, declared: bool) -> None:
         """Take the levels from the usable rows of the first buffer; one too many, or the wrong kind, raises."""
@@ -92,7 +93,7 @@ class Levels:
         if unknown_level == "other" and unknown.any():
             if self.other is None and (unknown & usable).any():
                 self.other = len(self.names)
-                self._add(OTHER if OTHER not in self._places else f"({OTHER})")
+                self.names.append(OTHER if OTHER not in self._places else f"({OTHER})")
             if self.other is not None:
                 faults.others[self.column] = unknown
                 found[unknown] = self.other

@@ -91,4 +91,5 @@ class DatabaseSource:
             rows = connection.sql(self._query)
             if rows is None:
                 raise ValueError("it gives no rows")
-            yield from rows.fetch_record_batch(_BATCH_ROWS)
+            read = getattr(rows, "to_arrow_reader", None) or rows.fetch_record_batch  # its name until DuckDB 1.4
+            yield from read(_BATCH_ROWS)
