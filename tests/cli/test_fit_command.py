@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 
@@ -141,3 +142,37 @@ def test_data_writes_a_file_ready_to_fit(monkeypatch, tmp_path):
     shown = run("data", "flights", "--out", tmp_path / "out" / "flights.parquet").stdout
     assert (tmp_path / "out" / "flights.parquet").read_bytes() == prepared.read_bytes()
     assert "--target late --family logistic --time time" in shown
+
+
+def test_a_saved_model_is_shown_and_predicts(csv, tmp_path):
+    saved, out = tmp_path / "model.hw", tmp_path / "new" / "p.csv"
+    shown = run("fit", csv, "--formula", "y ~ a + I(b**2)", "--save", saved).stdout
+    again = run("show", saved).stdout
+    assert shown.strip() in again
+    assert "reads the columns a, b" in again
+    assert json.loads(run("show", saved, "--json", "-").stdout)["n"] == 5000
+    lines = run("predict", saved, csv, "--interval", "mean", "--level", 0.9).stdout.splitlines()
+    assert lines[0] == "mean,mean_ci_lower,mean_ci_upper"
+    assert len(lines) == 5001
+    assert "5,000 predictions" in run("predict", saved, csv, "--out", out).stdout
+    assert pd.read_csv(out)["mean"].tolist() == [float(line.split(",")[0]) for line in lines[1:]]
+    run("predict", saved, csv, "--out", tmp_path / "p.parquet", "--interval", "observation")
+    assert list(pd.read_parquet(tmp_path / "p.parquet")) == ["mean", "obs_ci_lower", "obs_ci_upper"]
+    with pytest.raises(HalfwidthError, match=r"out must end in \.csv or \.parquet"):
+        run("predict", saved, csv, "--out", tmp_path / "p.xlsx")
+    with pytest.raises(HalfwidthError, match="out must be a file that can be written"):
+        run("predict", saved, csv, "--out", csv / "p.csv")
+
+
+def test_separators_and_databases_on_the_command_line(csv, tmp_path):
+    text = csv.read_text().replace(",", ";").replace(".", ",")
+    (tmp_path / "german.csv").write_text(text)
+    shown = run("fit", tmp_path / "german.csv", "--target", "y", "--feature", "a").stdout
+    assert "csv: separator ';', decimal ','" in shown
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        pd.read_csv(csv).to_sql("t", connection, index=False)
+    query = "select y, a from t order by rowid"
+    other = run("fit", f"sqlite:///{tmp_path / 'x.db'}", "--query", query, "--target", "y", "--feature", "a").stdout
+    assert [line for line in shown.splitlines() if line.startswith("a ")] == [
+        line for line in other.splitlines() if line.startswith("a ")
+    ]

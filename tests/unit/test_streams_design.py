@@ -226,7 +226,7 @@ def test_a_design_goes_through_its_state(formula: str) -> None:
     frame = _frame()
     stream = open_stream(frame, formula=formula, chunk_rows=10, buffer_rows=5)
     first = next(iter(stream))
-    resumed = open_stream(frame, state=json.loads(json.dumps(stream.to_state())))
+    resumed = open_stream(frame, formula=formula, state=json.loads(json.dumps(stream.to_state())))
     rest = list(resumed)
     whole = list(open_stream(frame, formula=formula, chunk_rows=10, buffer_rows=5))
     assert first.X.tobytes() == whole[0].X.tobytes()

@@ -96,7 +96,7 @@ def test_a_late_level_survives_a_resumption() -> None:
         if chunk.rows_read == 16:
             break
     assert stream.feature_names == ("b[T.v]",)
-    resumed = open_stream(frame, state=stream.to_state())
+    resumed = open_stream(frame, formula="y ~ b", state=stream.to_state())
     rest = _stacked(resumed)
     assert resumed.feature_names == ("b[T.v]", "b[T.w]")
     assert rest.tolist() == _dummies(frame["b"].tolist()[16:], ["v", "w"]).tolist()

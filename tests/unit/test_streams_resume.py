@@ -191,4 +191,4 @@ def test_a_state_holds_plain_data_only(tmp_path: Path) -> None:
     write_checkpoint(tmp_path / "x", stream.to_state())
     inputs = read_checkpoint(tmp_path / "x")["plan"]["design"]["inputs"]
     assert inputs["constants"]["center(c)"]["mean"] == pytest.approx([_frame()["c"].mean()])
-    assert inputs["levels"]["C(b)"]["names"] == ["u", "v", "w"]
+    assert inputs["levels"]["b"]["names"] == ["u", "v", "w"]

@@ -68,6 +68,9 @@ def fit(
     encoding: EncodingOption = None,
     quote: QuoteOption = None,
     query: QueryOption = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Keep the model, for halfwidth show and predict.", metavar="FILE")
+    ] = None,
     json: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
@@ -97,6 +100,8 @@ def fit(
             report=report if every is not None or plot is not None else None, progress=progress, format=format,
             separator=separator, decimal=decimal, thousands=thousands, encoding=encoding, quote=quote, query=query,
         )  # fmt: skip
+    if save is not None:
+        model.save(save)
     final = model.report(level)
     if json is not None:
         write_json(final, json)
@@ -105,13 +110,13 @@ def fit(
 
         plot_fit([*history, final], plot)
     if str(json) != "-":
-        typer.echo(model.inference(level).summary() if _determined(final) else _bare(final))
-    if not _determined(final):
+        typer.echo(model.inference(level).summary() if has_errors(final) else bare_report(final))
+    if not has_errors(final):
         typer.echo(f"error ({final['status']}): {final['diagnostics']['warnings'][0]}", err=True)
         raise typer.Exit(_UNDETERMINED)
 
 
-def _determined(report: dict[str, Any]) -> bool:
+def has_errors(report: dict[str, Any]) -> bool:
     """Whether there is an interval for any coefficient."""
     return any(row["std_err"] is not None for row in report["coefficients"])
 
@@ -127,7 +132,7 @@ def _line(report: dict[str, Any]) -> str:
     return f"{report['n']:>12,} rows  " + "  ".join(parts)
 
 
-def _bare(report: dict[str, Any]) -> str:
+def bare_report(report: dict[str, Any]) -> str:
     """Coefficients without errors."""
     width = max(len(row["name"]) for row in report["coefficients"])
     lines = [f"{report['family']} regression, n = {report['n']:,}, no standard errors: {report['status']}"]

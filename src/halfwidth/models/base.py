@@ -23,6 +23,7 @@ from halfwidth.models.identification import skipped_text
 from halfwidth.models.model_state import MODEL_SCHEMA
 from halfwidth.models.results import JSON_SCHEMA, RegressionResult
 from halfwidth.state.schema import build, validate
+from halfwidth.streams import Specification
 
 try:
     from sklearn.base import BaseEstimator
@@ -45,6 +46,7 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
 
     family: ClassVar[str]
     _engine: Engine
+    n_features_in_: int
 
     def __init__(
         self, *, fit_intercept: bool = True, ridge: float = 0.0, method: str = "auto", engine: str = "auto"
@@ -119,6 +121,7 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         """A fresh engine for so many columns; a formula may have said that there is no intercept."""
         self._second_pass = False
         self._stream_facts: dict[str, Any] = {}
+        self.specification_: Specification | None = None
         self._engine = make_engine(
             columns,
             self._make_loss(),
@@ -130,15 +133,15 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
 
     def _add_columns(self, names: Sequence[str]) -> None:
         """Go on with more columns; in all rows so far the new ones were zero."""
-        new = len(names) - self.n_features_in_
+        known: int = self.n_features_in_
         grow = getattr(self._engine, "add_columns", None)
         if grow is None:
-            late = ", ".join(names[self.n_features_in_ :])
+            late = ", ".join(names[known:])
             raise InputError(
                 f"{late}: first seen after row {self._engine.n_seen:,}, and engine {self._engine.name!r} cannot add "
                 "columns on the way; use engine='newton', or refuse such levels: unknown_level='error'"
             )
-        grow(new)
+        grow(len(names) - known)
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
 
@@ -182,7 +185,16 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         return self._engine.outcome(self._names())[0].status if flag is None else flag[0]
 
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> NDArray[Any]:
-        """The predicted mean (or quantile) of every row."""
+        """The predicted mean (or quantile) of every row.
+
+        Parameters
+        ----------
+        X
+            A matrix with the columns of the design; or, for a model of `halfwidth.fit`, a table with the raw columns
+            that it was fitted on (pandas, polars, Arrow, a dictionary of columns, a list of row dictionaries).
+        offset
+            Added to the linear predictor, in place of the column that `fit` took as offset.
+        """
         eta = self._eta(X, offset)
         return self._engine.loss.mean(eta)
 
@@ -203,7 +215,7 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         core, basis = self._engine.outcome(names)
         return RegressionResult(
             core, names, hasattr(self, "feature_names_in_"), self.family, self._engine.loss, self._has_intercept(),
-            replace(basis, extra=dict(self._stream_facts)), level,
+            replace(basis, extra=dict(self._stream_facts)), level, self.specification_,
         )  # fmt: skip
 
     def report(self, level: float = 0.95) -> dict[str, Any]:
@@ -256,6 +268,7 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
             "second_pass": self._second_pass,
             "stream_facts": self._stream_facts,
             "engine": self._engine.to_state(),
+            "specification": None if self.specification_ is None else self.specification_.to_state(),
         }
         return state
 
@@ -275,11 +288,22 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
             model.feature_names_in_ = np.array(state["feature_names"], dtype=object)
         model._second_pass, model._stream_facts = state["second_pass"], state["stream_facts"]
         model._engine = engine_from_state(state["engine"])
+        known = state["specification"]
+        model.specification_ = None if known is None else Specification.from_state(known)
         return model
 
     def _eta(self, X: Any, offset: ArrayLike | None) -> Vector:
         self._check_fitted()
-        rows = validate_data(self, X, reset=False, dtype=np.float64)
+        if self.specification_ is not None and self.specification_.reads(X):
+            made = self.specification_.rows(X, with_offset=offset is None)
+            rows = made.X
+            if made.offset is not None:
+                offset = made.offset + (0.0 if offset is None else np.asarray(offset, dtype=np.float64))
+        else:
+            rows = validate_data(self, X, reset=False, dtype=np.float64)
+        return self._linear_predictor(rows, offset)
+
+    def _linear_predictor(self, rows: Vector, offset: ArrayLike | None) -> Vector:
         params = self._params()
         k = int(self._has_intercept())
         eta = rows @ params[k:] + (params[0] if k else 0.0)

@@ -123,11 +123,13 @@ class _Run:
             self.model.feature_names_in_ = np.array(self.stream.feature_names, dtype=object)
             self.model.n_features_in_ = len(self.stream.feature_names)
             self.model._begin(self.model.n_features_in_, intercept=self.stream.has_intercept)
+            self.model.specification_ = self.stream.specification
             return
         known = model_from_state(state["model"])
         if type(known) is not type(self.model) or known.get_params() != self.model.get_params():
             raise InputError(f"a run must be resumed with the settings it began with: {known!r}; got {self.model!r}")
         self.model, self.passes_done = known, state["passes_done"]
+        self.model.specification_ = self.stream.specification
 
     def read(self) -> None:
         """One pass; a second one starts again at the first row, from the estimate of the first."""

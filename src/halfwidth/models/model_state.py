@@ -10,6 +10,7 @@ from halfwidth.models.sgd_engine import SGDEngine
 from halfwidth.state.containers import ListOf, MapOf, Nested, Optional, Variant
 from halfwidth.state.fields import Array, Bool, Field, Real, State, Text, Whole
 from halfwidth.state.schema import Relation, Schema
+from halfwidth.streams.stream_state import SPECIFICATION_SCHEMA
 
 CLASSES = {
     "LinearRegression": "linear",
@@ -41,11 +42,22 @@ _FACTS = Schema(
         "columns_left_out": Text(),
         "skipped_rows": MapOf(Whole()),
         "skipped_rows_by_column": MapOf(Whole()),
-        "unknown_levels": MapOf(Whole()),
+        "rows_of_level_other": MapOf(Whole()),
+        "csv": Text(),
+        "constants_of_the_first_rows": Text(),
         "passes": Whole(2, 2),
     },
     title="set of facts of the stream",
-    optional=("files", "columns_left_out", "skipped_rows", "skipped_rows_by_column", "unknown_levels", "passes"),
+    optional=(
+        "files",
+        "columns_left_out",
+        "skipped_rows",
+        "skipped_rows_by_column",
+        "rows_of_level_other",
+        "csv",
+        "constants_of_the_first_rows",
+        "passes",
+    ),
 )
 
 
@@ -61,6 +73,7 @@ FIELDS: dict[str, Field] = {
     "second_pass": Bool(doc="whether it reads the rows once more"),
     "stream_facts": Nested(_FACTS, doc="what the stream did to its rows, for the summary"),
     "engine": Variant("engine", _engines, doc="what was learned"),
+    "specification": Optional(Nested(SPECIFICATION_SCHEMA), doc="from raw columns to X, for predictions"),
     "classes": Array((2,), "biufU", any_width=True, doc="the two labels, for a classifier"),
 }
 
@@ -85,6 +98,15 @@ def _named_columns(state: State) -> bool:
     return names is None or len(names) == state["n_features"]
 
 
+def _specification_fits(state: State) -> bool:
+    known = state["specification"]
+    if known is None:
+        return True
+    design = known["design"]
+    columns = design["features"] if design["kind"] == "columns" else design["cells"]
+    return bool(len(columns) == state["n_features"])
+
+
 def _classes_of_classifier(state: State) -> bool:
     there = "classes" in state
     return there == (state["class"] == "LogisticRegression") and (not there or len(set(state["classes"].tolist())) == 2)
@@ -92,11 +114,12 @@ def _classes_of_classifier(state: State) -> bool:
 
 MODEL_SCHEMA = Schema(
     "model",
-    2,
+    3,
     FIELDS,
     relations=(
         Relation("have an engine for its class, parameters and columns", _engine_fits_model),
         Relation("have a name for every column, or none", _named_columns),
+        Relation("have a specification of its columns", _specification_fits),
         Relation("have two classes exactly when it is a classifier", _classes_of_classifier),
     ),
     title="model",

@@ -18,6 +18,7 @@ from halfwidth.families import Loss
 from halfwidth.inference import Diagnostics, Interval, Result, WaldTest
 from halfwidth.models.coefficient_table import html_table, text_table
 from halfwidth.models.prediction import Prediction
+from halfwidth.streams.design.specification import Specification
 
 Vector = NDArray[np.float64]
 
@@ -92,6 +93,7 @@ class RegressionResult:
     intercept: bool
     basis: Basis
     level: float = 0.95
+    specification: Specification | None = None
 
     @property
     def n(self) -> int:
@@ -177,13 +179,19 @@ class RegressionResult:
         """Test all rows of `contrast` times theta = `value` at once."""
         return self.core.wald_test(self._contrast(contrast)[0], value)
 
-    def get_prediction(self, X: ArrayLike, offset: ArrayLike = 0.0) -> Prediction:
+    def get_prediction(self, X: ArrayLike, offset: ArrayLike | None = None) -> Prediction:
         """Means, and intervals, at the rows of X (without a column for the intercept).
 
-        A frame is read by the names of its columns, an array by their order. After a formula the columns are those of
-        the design, as `params` names them.
+        A frame is read by the names of its columns, an array by their order. After `halfwidth.fit` a frame may have the
+        raw columns; an array has those of the design, as `params` names them.
         """
         wanted = list(self.names[self.intercept :])
+        if self.specification is not None and self.specification.reads(X):
+            raw = self.specification.rows(X, with_offset=offset is None)
+            X = raw.X
+            if raw.offset is not None:
+                offset = raw.offset + (0.0 if offset is None else np.asarray(offset, dtype=np.float64))
+        offset = 0.0 if offset is None else offset
         if self.named and hasattr(X, "columns"):
             missing = [name for name in wanted if name not in X.columns]
             if missing:

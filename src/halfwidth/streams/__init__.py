@@ -3,16 +3,20 @@
 from halfwidth.streams.block import Chunk
 from halfwidth.streams.datasets.fetch import dataset
 from halfwidth.streams.datasets.frames import beijing_frame, flights_frame, regression_file
+from halfwidth.streams.design.specification import Specification
+from halfwidth.streams.predictors import read_predictors
 from halfwidth.streams.sources.reader_options import ReaderArguments
 from halfwidth.streams.stream import Stream, open_stream
 
 __all__ = [
     "Chunk",
     "ReaderArguments",
+    "Specification",
     "Stream",
     "beijing_frame",
     "dataset",
     "flights_frame",
     "open_stream",
+    "read_predictors",
     "regression_file",
 ]

@@ -18,6 +18,7 @@ from halfwidth.streams.block import Block, Chunk
 from halfwidth.streams.design.bad_rows import ORDER, missing_column
 from halfwidth.streams.design.explain import explain
 from halfwidth.streams.design.plan import Plan, Rows
+from halfwidth.streams.design.specification import Specification
 from halfwidth.streams.options import Options, as_tuple
 from halfwidth.streams.sources.reader_options import (
     Dialect,
@@ -147,6 +148,11 @@ class Stream:
     def feature_names(self) -> tuple[str, ...]:
         """The names of the columns of X so far; a level that comes late adds one at the end."""
         return self._plan.design.feature_names
+
+    @property
+    def specification(self) -> Specification:
+        """What a model keeps to predict from raw columns; it grows with the design."""
+        return self._plan.specification
 
     @property
     def notes(self) -> dict[str, str]:

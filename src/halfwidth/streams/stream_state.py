@@ -1,14 +1,16 @@
 """The state of a stream: the plan that its first rows fixed, and where it stood.
 
-The formula is there to be compared with the one the user gives again; it is never evaluated.
+The formula of a run is there to be compared with the one the user gives again; it is never evaluated.
 """
 
 from __future__ import annotations
 
 from halfwidth.state.containers import Either, ListOf, MapOf, Nested, Optional, Variant
-from halfwidth.state.fields import Array, Bool, Field, Real, State, Text, Whole
+from halfwidth.state.fields import Bool, Field, Real, Text, Whole
 from halfwidth.state.schema import Relation, Schema
+from halfwidth.streams.design.formulas import MOST_FEATURES
 from halfwidth.streams.design.labels import LABELS
+from halfwidth.streams.design.levels import MOST_LEVELS
 from halfwidth.streams.options import BAD_ROWS, UNKNOWN_LEVEL
 from halfwidth.streams.sources.files import FORMATS
 
@@ -31,28 +33,6 @@ _OPTIONS: dict[str, Field] = {
 }
 OPTIONS_SCHEMA = Schema(None, None, _OPTIONS, title="set of options of a stream")
 
-_LEVELS = Schema(
-    None,
-    None,
-    {
-        "levels": ListOf(_LABEL, doc="the levels, in order"),
-        "codes": Array(("rows",), "i", -1, any_width=True, doc="the level of each row, -1 for none"),
-    },
-    relations=(
-        Relation("have codes within the levels", lambda s: (s["codes"] < len(s["levels"])).all()),
-        Relation("have each level once", lambda s: len(set(s["levels"])) == len(s["levels"])),
-    ),
-    title="column of levels",
-)
-
-
-def _buffer_fits(state: State) -> bool:
-    lengths = {len(column["codes"]) if isinstance(column, dict) else len(column) for column in state["buffer"].values()}
-    kinds = {name: "number" if not isinstance(c, dict) else "level" for name, c in state["buffer"].items()}
-    same = {name: "number" if kind == "number" else "level" for name, kind in state["kinds"].items()} == kinds
-    return lengths <= {state["rows"]} and same
-
-
 _COLUMNS_DESIGN = Schema(
     None,
     None,
@@ -60,21 +40,65 @@ _COLUMNS_DESIGN = Schema(
     relations=(Relation("name each column once", lambda s: len(set(s["features"])) == len(s["features"])),),
     title="design by columns",
 )
+_LEVELS = Schema(
+    None,
+    None,
+    {
+        "column": Text(doc="the column of the source"),
+        "numeric": Bool(doc="whether its cells are numbers"),
+        "names": ListOf(Text(), least=1, most=MOST_LEVELS + 1, doc="the levels, the reference first"),
+        "other": Optional(Whole(), doc="the place of the level that stands for all unknown ones"),
+    },
+    relations=(
+        Relation("have each level once", lambda s: len(set(s["names"])) == len(s["names"])),
+        Relation("have `other` among its levels", lambda s: (s["other"] or 0) < len(s["names"])),
+    ),
+    title="category",
+)
+_INPUTS = Schema(
+    None,
+    None,
+    {
+        "kinds": MapOf(Text(("number", "moment")), doc="what each column that is read as a number holds"),
+        "levels": MapOf(Nested(_LEVELS), doc="the categories, by their text in the formula"),
+        "constants": MapOf(MapOf(ListOf(Real())), doc="what transforms took from the first rows, by their text"),
+        "rows": Whole(0, 1 << 32, doc="usable rows of the first buffer"),
+    },
+    title="set of inputs of a formula",
+)
+_CELL = Schema(
+    None,
+    None,
+    {
+        "term": Whole(doc="number of the coded term"),
+        "columns": ListOf(Whole(), doc="one column of each of its numeric factors"),
+        "levels": ListOf(Whole(), doc="one level of each of its categories"),
+    },
+    title="column of X",
+)
 _FORMULA_DESIGN = Schema(
     None,
     None,
     {
         "kind": Text(("formula",)),
-        "formula": Text(doc="to be compared with the user's, never evaluated"),
-        "kinds": MapOf(Text(("number", "level", "text")), doc="what each column of the source is taken for"),
-        "features": ListOf(Text(), doc="the columns of X"),
-        "rows": Whole(0, 1 << 32, doc="rows of the first buffer"),
-        "buffer": MapOf(Either((Array(("rows",), finite=False), Nested(_LEVELS))), doc="its columns"),
+        "formula": Text(doc="parsed against the list of transforms, never evaluated"),
+        "dot": ListOf(Text(), doc="what `.` stands for"),
+        "inputs": Nested(_INPUTS, doc="what it reads"),
+        "cells": ListOf(Nested(_CELL), most=MOST_FEATURES, doc="the columns of X"),
     },
-    relations=(Relation("have a buffer of `rows` rows of the stated kinds", _buffer_fits),),
     title="design by a formula",
 )
-_DESIGNS = {"columns": _COLUMNS_DESIGN, "formula": _FORMULA_DESIGN}
+DESIGNS = {"columns": _COLUMNS_DESIGN, "formula": _FORMULA_DESIGN}
+
+SPECIFICATION_SCHEMA = Schema(
+    None,
+    None,
+    {
+        "design": Variant("kind", lambda: DESIGNS, doc="from raw columns to X"),
+        "offset": _NAME,
+    },
+    title="specification of a model",
+)
 
 _TARGET = Schema(
     None,
@@ -99,7 +123,7 @@ PLAN_SCHEMA = Schema(
     None,
     {
         "options": Nested(OPTIONS_SCHEMA, doc="what was asked for"),
-        "design": Variant("kind", lambda: _DESIGNS, doc="the columns of X"),
+        "design": Variant("kind", lambda: DESIGNS, doc="the columns of X"),
         "target": Text(doc="the column to explain"),
         "labels": Nested(_TARGET, doc="what its labels mean"),
         "group_text": Bool(doc="whether groups are text"),
@@ -147,14 +171,14 @@ READER_SCHEMA = Schema(
 
 STREAM_SCHEMA = Schema(
     "stream",
-    3,
+    4,
     {
         "plan": Nested(PLAN_SCHEMA, doc="what the first rows fixed"),
         "reader": Nested(READER_SCHEMA, doc="how the source is read"),
         "position": Whole(doc="rows of the source consumed"),
         "skipped": MapOf(Whole(), doc="rows skipped, by reason"),
         "skipped_for": MapOf(Whole(), doc="the same by column"),
-        "other_levels": MapOf(Whole(), doc="rows counted to the reference level, by column"),
+        "other_levels": MapOf(Whole(), doc="rows counted as the level `other`, by column"),
         "last_time": Real(finite=False, doc="the time of the last row"),
     },
     relations=(

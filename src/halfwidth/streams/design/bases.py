@@ -50,6 +50,10 @@ class Basis(ABC):
         """The columns, one row for each value; NaN where they are not defined."""
 
     @abstractmethod
+    def sizes(self, given: dict[str, Any]) -> dict[str, int]:
+        """How many numbers each constant has."""
+
+    @abstractmethod
     def labels(self, given: dict[str, Any], constants: Constants) -> list[str]:
         """What stands in brackets behind the name of each column; an empty text for no brackets."""
 
@@ -59,6 +63,9 @@ class Center(Basis):
 
     def learn(self, x: Array, given: dict[str, Any]) -> Constants:
         return {"mean": [float(x.mean())]}
+
+    def sizes(self, given: dict[str, Any]) -> dict[str, int]:
+        return {"mean": 1}
 
     def apply(self, x: Array, given: dict[str, Any], constants: Constants) -> Array:
         return (x - constants["mean"][0])[:, None]
@@ -75,6 +82,9 @@ class Scale(Center):
         if not deviation > 0.0:
             raise InputError.of("scale()", "have a column that varies in the first rows", float(x[0]))
         return {"mean": [float(x.mean())], "deviation": [deviation]}
+
+    def sizes(self, given: dict[str, Any]) -> dict[str, int]:
+        return {"mean": 1, "deviation": 1}
 
     def apply(self, x: Array, given: dict[str, Any], constants: Constants) -> Array:
         return ((x - constants["mean"][0]) / constants["deviation"][0])[:, None]
@@ -101,6 +111,9 @@ class Poly(Basis):
             norms.append(float(now @ now))
         return {"shifts": shifts, "norms": norms}
 
+    def sizes(self, given: dict[str, Any]) -> dict[str, int]:
+        return {"shifts": given.get("degree", 1), "norms": given.get("degree", 1) + 1}
+
     def apply(self, x: Array, given: dict[str, Any], constants: Constants) -> Array:
         shifts, norms = constants["shifts"], constants["norms"]
         before, now = np.zeros(len(x)), np.ones(len(x))
@@ -125,10 +138,13 @@ class BSpline(Basis):
         return _whole(degree, "degree", 1) or _df_or_knots(given, degree)
 
     def learn(self, x: Array, given: dict[str, Any]) -> Constants:
-        inner = _knots(x, given, given.get("df", 0) - given.get("degree", 3))
+        inner = _knots(x, given, _inner(given, given.get("degree", 3)))
         lower, upper = float(given.get("lower", x.min())), float(given.get("upper", x.max()))
         _check_order([lower, *inner, upper])
         return {"bounds": [lower, upper], "knots": inner}
+
+    def sizes(self, given: dict[str, Any]) -> dict[str, int]:
+        return {"bounds": 2, "knots": _inner(given, given.get("degree", 3))}
 
     def apply(self, x: Array, given: dict[str, Any], constants: Constants) -> Array:
         from scipy.interpolate import BSpline as Spline
@@ -155,10 +171,13 @@ class NaturalSpline(Basis):
         return _df_or_knots(given, 1)
 
     def learn(self, x: Array, given: dict[str, Any]) -> Constants:
-        inner = _knots(x, given, given.get("df", 0) - 1)
+        inner = _knots(x, given, _inner(given, 1))
         bounds = [float(given.get("lower", x.min())), float(given.get("upper", x.max()))]
         _check_order([bounds[0], *inner, bounds[1]])
         return {"bounds": bounds, "knots": inner}
+
+    def sizes(self, given: dict[str, Any]) -> dict[str, int]:
+        return {"bounds": 2, "knots": _inner(given, 1)}
 
     def apply(self, x: Array, given: dict[str, Any], constants: Constants) -> Array:
         lower, upper = constants["bounds"]
@@ -187,6 +206,9 @@ class Harmonics(Basis):
     def learn(self, x: Array, given: dict[str, Any]) -> Constants:
         return {}
 
+    def sizes(self, given: dict[str, Any]) -> dict[str, int]:
+        return {}
+
     def apply(self, x: Array, given: dict[str, Any], constants: Constants) -> Array:
         period = given["period"]
         turns = x / (_MICROSECONDS[period] if isinstance(period, str) else period)
@@ -213,6 +235,11 @@ def _df_or_knots(given: dict[str, Any], least: int) -> str | None:
     knots = given["knots"]
     numbers = isinstance(knots, list) and all(isinstance(knot, int | float) for knot in knots)
     return None if numbers and len(knots) <= _MOST_COLUMNS else "knots must be a list of numbers"
+
+
+def _inner(given: dict[str, Any], less: int) -> int:
+    """How many inner knots there are."""
+    return len(given["knots"]) if "knots" in given else int(given["df"]) - less
 
 
 def _knots(x: Array, given: dict[str, Any], count: int) -> list[float]:

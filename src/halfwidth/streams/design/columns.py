@@ -26,10 +26,11 @@ class DesignRows:
 
 
 class RowRules(NamedTuple):
-    """What happens to a level that is new, and whether a bad row ends the stream."""
+    """What happens to a level that is new, whether a bad row ends the stream, and whether there is no response."""
 
     unknown_level: str = "add"
     stops: bool = True
+    predicting: bool = False
 
 
 class Design(Protocol):
@@ -45,6 +46,9 @@ class Design(Protocol):
     def columns(self) -> tuple[str, ...]: ...
 
     @property
+    def predictors(self) -> tuple[str, ...]: ...
+
+    @property
     def notes(self) -> dict[str, str]: ...
 
     def matrix(self, parts: Sequence[Block], faults: Faults, rules: RowRules) -> DesignRows: ...
@@ -58,7 +62,7 @@ class ColumnsDesign:
     has_intercept = True
 
     def __init__(self, features: Sequence[str]) -> None:
-        self.feature_names = self.columns = tuple(features)
+        self.feature_names = self.columns = self.predictors = tuple(features)
 
     @property
     def notes(self) -> dict[str, str]:

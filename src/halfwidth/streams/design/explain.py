@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from halfwidth.errors import BadRow
 from halfwidth.streams.block import Block
 from halfwidth.streams.design.bad_rows import INFINITE, LABEL, LEVEL, MISSING, NEGATIVE, ORDER, TEXT, Faults, fault
-from halfwidth.streams.design.plan import Plan
+
+if TYPE_CHECKING:
+    from halfwidth.streams.design.plan import Plan
 
 _SAYS = {
     MISSING: "the value is missing",
@@ -22,7 +25,13 @@ _SAYS = {
 
 def explain(parts: Sequence[Block], row: int, cause: Faults | str, plan: Plan) -> BadRow:
     """The error for row `row` of these parts, blamed on what `cause` says of it."""
-    reason, column, detail = (cause, plan.options.time, "") if isinstance(cause, str) else cause.why(row)
+    why = (cause, plan.options.time, "") if isinstance(cause, str) else cause.why(row)
+    return explain_cell(parts, row, why, plan.target.expected())
+
+
+def explain_cell(parts: Sequence[Block], row: int, why: tuple[str, str | None, str], expected: str = "") -> BadRow:
+    """The error for row `row` of these parts, with reason, column and detail known."""
+    reason, column, detail = why
     for part in parts:
         if row < part.rows:
             break
@@ -30,5 +39,5 @@ def explain(parts: Sequence[Block], row: int, cause: Faults | str, plan: Plan) -
     if not detail:
         known = column in part.batch.schema.names
         value = part.column(column)[row].as_py() if known and column else "computed by the formula"
-        detail = _SAYS[reason].format(value=value, expected=plan.target.expected())
+        detail = _SAYS[reason].format(value=value, expected=expected)
     return fault(part.file, part.before + row + 1, column, reason, detail)

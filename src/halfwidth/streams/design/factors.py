@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 from halfwidth.errors import InputError
@@ -10,6 +11,7 @@ from halfwidth.streams.design.bases import (
     Basis,
     BSpline,
     Center,
+    Constants,
     Harmonics,
     NaturalSpline,
     Poly,
@@ -118,6 +120,17 @@ class BasisSpec:
     def basis(self) -> Basis:
         """The transform."""
         return BASES[self.name]
+
+    def fits(self, constants: Constants) -> bool:
+        """Whether these can be the constants of this transform; those of a file may be anything."""
+        expected = self.basis.sizes(self.parameters)
+        rising = [*constants.get("bounds", [0.0, 1.0])]
+        rising[1:1] = constants.get("knots", [])
+        return (
+            {name: len(values) for name, values in constants.items()} == expected
+            and all(value > 0.0 for name in ("deviation", "norms") for value in constants.get(name, []))
+            and ("bounds" not in constants or all(low < high for low, high in pairwise(rising)))
+        )
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -136,8 +136,9 @@ class FormulaInputs:
                 f"missing or bad: {blamed}. Repair them, or give a longer first buffer (buffer_rows)"
             )
 
-    def _read(self, parts: Sequence[Block], faults: Faults) -> Inputs:
-        numbers = {name: number_column(parts, name, faults, TIME[kind]) for name, kind in self.kinds.items()}
+    def _read(self, parts: Sequence[Block], faults: Faults, only: Sequence[str] | None = None) -> Inputs:
+        read = {name: kind for name, kind in self.kinds.items() if only is None or name in only}
+        numbers = {name: number_column(parts, name, faults, TIME[kind]) for name, kind in read.items()}
         return Inputs(faults.rows, numbers)
 
     def _transform(self, rows: Inputs, faults: Faults) -> None:
@@ -156,9 +157,9 @@ class FormulaInputs:
             if not clean:
                 faults.mark(np.asarray(~np.isfinite(rows.values[text]).all(axis=1)), FORMULA, text, NO_NUMBER)
 
-    def numbers(self, parts: Sequence[Block], faults: Faults) -> Inputs:
-        """The numeric factors of these rows."""
-        rows = self._read(parts, faults)
+    def numbers(self, parts: Sequence[Block], faults: Faults, only: Sequence[str] | None = None) -> Inputs:
+        """The numeric factors of these rows; `only` some columns are read where there is no response."""
+        rows = self._read(parts, faults, only)
         self._transform(rows, faults)
         return rows
 
@@ -172,6 +173,11 @@ class FormulaInputs:
     def settled(self, term: Term) -> Term:
         """The term with bare columns of text replaced by categories."""
         return tuple(self.factors[factor.text] for factor in term)
+
+    def width(self, text: str) -> int:
+        """How many columns a numeric factor has."""
+        factor = self.factors[text]
+        return len(factor.basis.labels(factor.parameters, self.constants[text])) if isinstance(factor, BasisSpec) else 1
 
     def label(self, text: str, column: int) -> str:
         """The name of one column of a numeric factor."""
@@ -212,8 +218,11 @@ class FormulaInputs:
         inputs.rows_learned = int(state["rows"])
         needed = {name for factor in factors.values() for name in factor.columns}
         needed |= {name for expression in _more(formula, offsets) for name in columns_of(expression)}
-        bases = {text for text, factor in factors.items() if isinstance(factor, BasisSpec)}
-        if needed - set(inputs.columns) or bases != set(inputs.constants):
+        bases = {text: factor for text, factor in factors.items() if isinstance(factor, BasisSpec)}
+        fits = all(factor.fits(inputs.constants.get(text, {})) for text, factor in bases.items())
+        categories = {text for text, factor in factors.items() if isinstance(factor, CategorySpec)}
+        known = set(bases) == set(inputs.constants) and categories == set(levels)
+        if needed - set(inputs.columns) or not known or not fits:
             raise InputError.of("design", f"fit its formula {formula.text!r}", sorted(inputs.columns))
         return inputs
 

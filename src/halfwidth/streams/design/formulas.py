@@ -20,6 +20,7 @@ from halfwidth.errors import InputError
 from halfwidth.streams.block import Array, Block
 from halfwidth.streams.design.bad_rows import FORMULA, LEVEL, NO_NUMBER, Faults
 from halfwidth.streams.design.columns import DesignRows, RowRules
+from halfwidth.streams.design.expressions import columns_of
 from halfwidth.streams.design.factors import CategorySpec
 from halfwidth.streams.design.formula_inputs import FormulaInputs, Inputs
 from halfwidth.streams.design.formula_terms import Coding, Formula, Term, codings
@@ -57,6 +58,12 @@ class FormulaDesign:
         terms = [inputs.settled(term) for term in terms]
         self._coded = [_coded(term, coding) for term, coding in codings(terms, self.has_intercept)]
         self.columns = inputs.columns
+        self.predictors = tuple(
+            dict.fromkeys(
+                [name for term in terms for factor in term for name in factor.columns]
+                + [name for expression in self._offsets for name in columns_of(expression)]
+            )
+        )
         self.computes_response = formula.computes_response
         self._cells: list[Cell] = []
         self._names: list[str] = []
@@ -88,18 +95,19 @@ class FormulaDesign:
 
         Numbers come first, so that a row that cannot be used brings no level.
         """
-        rows = self.inputs.numbers(parts, faults)
+        rows = self.inputs.numbers(parts, faults, self.predictors if rules.predicting else None)
         response = offset = None
-        if self.computes_response and self.formula.response is not None:
+        if self.computes_response and self.formula.response is not None and not rules.predicting:
             response = rows.evaluate(self.formula.response)
             faults.mark(~np.isfinite(response), FORMULA, self.formula.response_name, NO_NUMBER)
         for expression in self._offsets:
             offset = rows.evaluate(expression) + (0.0 if offset is None else offset)
         if offset is not None:
             faults.mark(~np.isfinite(offset), FORMULA, "offset()", NO_NUMBER)
-        self.inputs.categories(rows, parts, faults, faults.usable(rules.stops), rules.unknown_level)
+        learning = faults.usable(rules.stops) & (not rules.predicting)
+        self.inputs.categories(rows, parts, faults, learning, rules.unknown_level)
         if rules.unknown_level != "error":
-            self._grow(rows, faults.usable(rules.stops), in_order=True)
+            self._grow(rows, faults.usable(rules.stops) & learning, in_order=True)
         return DesignRows(self._fill(rows, faults), response, offset)
 
     def _fill(self, rows: Inputs, faults: Faults) -> Array:
@@ -158,6 +166,12 @@ class FormulaDesign:
         number, chosen, levels = cell
         coded = self._coded[number]
         places = _widened(coded, chosen, tuple(len(self.inputs.levels[text].names) for text, _ in coded.categories))
+        if (
+            places.ndim != len(levels)
+            or places[levels] != -2
+            or any(k >= self.inputs.width(text) for text, k in zip(coded.numbers, chosen, strict=True))
+        ):
+            raise ValueError(f"there is no column {cell}")
         places[levels] = len(self._cells)
         self._cells.append(cell)
         self._names.append(self._name(cell))
@@ -177,7 +191,7 @@ class FormulaDesign:
             "formula": self.formula.text,
             "dot": list(self._dot),
             "inputs": self.inputs.to_state(),
-            "cells": [[number, list(chosen), list(levels)] for number, chosen, levels in self._cells],
+            "cells": [{"term": term, "columns": list(k), "levels": list(v)} for term, k, v in self._cells],
         }
 
     @classmethod
@@ -187,8 +201,8 @@ class FormulaDesign:
         _, terms, offsets = formula.terms(state["dot"])
         design = cls(formula, FormulaInputs.from_state(state["inputs"], formula, terms, offsets), state["dot"])
         try:
-            for number, chosen, levels in state["cells"]:
-                design._add((int(number), tuple(map(int, chosen)), tuple(map(int, levels))))
+            for cell in state["cells"]:
+                design._add((cell["term"], tuple(cell["columns"]), tuple(cell["levels"])))
         except (IndexError, KeyError, TypeError, ValueError) as error:
             raise InputError.of("design", f"fit its formula {formula.text!r}", str(error)) from None
         return design

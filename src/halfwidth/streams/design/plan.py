@@ -26,6 +26,7 @@ from halfwidth.streams.design.columns import (
 from halfwidth.streams.design.formula_terms import Formula
 from halfwidth.streams.design.formulas import FormulaDesign
 from halfwidth.streams.design.labels import Target
+from halfwidth.streams.design.specification import Specification, design_from_state
 from halfwidth.streams.options import Options
 
 
@@ -117,6 +118,11 @@ class Plan:
             y = self.target.encode(parts, faults, made.response)
         return Rows(made.X, y, weight, offset, group, time, faults)
 
+    @property
+    def specification(self) -> Specification:
+        """What a model needs to predict from raw columns."""
+        return Specification(self.design, self.options.offset)
+
     def to_state(self) -> dict[str, Any]:
         return {
             "options": self.options.to_state(),
@@ -130,11 +136,7 @@ class Plan:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], options: Options) -> Plan:
-        stored = state["design"]
-        if stored["kind"] == "columns":
-            design: Design = ColumnsDesign(stored["features"])
-        else:
-            design = FormulaDesign.from_state(stored)
+        design = design_from_state(state["design"])
         target = Target(state["target"], options.labels or "number", options.classes)
         target.restore(state["labels"])
         return cls(options, design, target, state["group_text"], state["time_kind"], state["left_out"])

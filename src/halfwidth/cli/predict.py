@@ -1,0 +1,150 @@
+"""`halfwidth show` and `halfwidth predict`: what a saved model says, and what it says about new rows."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from halfwidth.cli.output import FOLDERS, write_json
+from halfwidth.cli.reader_options import (
+    SOURCE_HELP,
+    DecimalOption,
+    EncodingOption,
+    FormatOption,
+    QueryOption,
+    QuoteOption,
+    SeparatorOption,
+    ThousandsOption,
+)
+from halfwidth.errors import InputError
+from halfwidth.streams.block import need
+
+_UNDETERMINED = 1
+
+
+def show(
+    model: Annotated[Path, typer.Argument(help="A model that fit --save, or a checkpoint that fit wrote.")],
+    level: Annotated[float, typer.Option(help="Confidence level.")] = 0.95,
+    json: Annotated[
+        Path | None, typer.Option(help=f"Write the result as JSON; - for stdout. {FOLDERS}", metavar="FILE|-")
+    ] = None,
+) -> None:
+    """Print the result of a saved model."""
+    from halfwidth.checks import check_level
+    from halfwidth.cli.fit import bare_report, has_errors
+    from halfwidth.models import load
+
+    check_level(level)
+    known = load(model)
+    report = known.report(level)
+    if json is not None:
+        write_json(report, json)
+    if str(json) != "-":
+        typer.echo(known.inference(level).summary() if has_errors(report) else bare_report(report))
+        if known.specification_ is not None:
+            typer.echo(f"reads the columns {', '.join(known.specification_.columns)}")
+    if not has_errors(report):
+        raise typer.Exit(_UNDETERMINED)
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model that fit --save, or a checkpoint that fit wrote.")],
+    source: Annotated[str, typer.Argument(help=SOURCE_HELP)],
+    interval: Annotated[
+        str | None, typer.Option(help="mean, or observation: add the bounds of an interval.", metavar="KIND")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Confidence level of the interval.")] = 0.95,
+    out: Annotated[
+        Path | None, typer.Option(help=f"A .csv or .parquet file; stdout otherwise. {FOLDERS}", metavar="FILE")
+    ] = None,
+    bad_rows: Annotated[str, typer.Option(help="error, or skip: an empty line for such a row.")] = "error",
+    format: FormatOption = None,
+    separator: SeparatorOption = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    encoding: EncodingOption = None,
+    quote: QuoteOption = None,
+    query: QueryOption = None,
+) -> None:
+    """Predict every row of a source with a saved model: one line per row, in order."""
+    from halfwidth.models import load
+    from halfwidth.models.predict import predictions
+
+    found = predictions(
+        load(model), source, interval=interval, level=level, bad_rows=bad_rows, format=format, separator=separator,
+        decimal=decimal, thousands=thousands, encoding=encoding, quote=quote, query=query,
+    )  # fmt: skip
+    with _writer(out) as write:
+        rows = 0
+        for block in found:
+            write(block)
+            rows += len(block["mean"])
+    if out is not None:
+        typer.echo(f"{out}: {rows:,} predictions")
+
+
+@contextmanager
+def _writer(out: Path | None) -> Iterator[Any]:
+    """A function that writes a block; a file appears under its name only when it is whole."""
+    if out is None:
+        yield _CsvWriter(sys.stdout.write)
+        return
+    if out.suffix not in (".csv", ".parquet"):
+        raise InputError.of("out", "end in .csv or .parquet", str(out))
+    part = out.with_name(f".{out.name}.part")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        if out.suffix == ".csv":
+            with part.open("w", encoding="utf-8") as file:
+                yield _CsvWriter(file.write)
+        else:
+            writer = _ParquetWriter(part)
+            yield writer
+            writer.close()
+        os.replace(part, out)
+    except OSError as error:
+        raise InputError.of("out", f"be a file that can be written ({error})", str(out)) from error
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+class _CsvWriter:
+    """Blocks as lines with commas; a number that is missing is an empty cell."""
+
+    def __init__(self, write: Any) -> None:
+        self._write, self._begun = write, False
+
+    def __call__(self, block: dict[str, Any]) -> None:
+        if not self._begun:
+            self._write(",".join(block) + "\n")
+            self._begun = True
+        cells = [["" if value != value else repr(value) for value in column.tolist()] for column in block.values()]
+        self._write("".join(",".join(row) + "\n" for row in zip(*cells, strict=True)))
+
+
+class _ParquetWriter:
+    """Blocks as row groups; a number that is missing is null."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: Any = None
+
+    def __call__(self, block: dict[str, Any]) -> None:
+        pa, pq = need("pyarrow"), need("pyarrow.parquet")
+        table = pa.table({name: pa.array(values, from_pandas=True) for name, values in block.items()})
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._path, table.schema)
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        """Write the index at the end of the file."""
+        if self._writer is None:
+            raise InputError("the source has no rows to predict")
+        self._writer.close()

@@ -1,0 +1,118 @@
+"""What a model keeps of the design it was fitted with, so that it can predict from raw columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from halfwidth.errors import InputError
+from halfwidth.streams.block import Array, Block
+from halfwidth.streams.design.bad_rows import Faults, missing_column
+from halfwidth.streams.design.columns import ColumnsDesign, Design, RowRules, number_column
+from halfwidth.streams.design.explain import explain_cell
+from halfwidth.streams.design.formulas import FormulaDesign
+from halfwidth.streams.sources.reader_options import ReaderOptions
+from halfwidth.streams.sources.source import as_source
+from halfwidth.streams.sources.tables import is_row, is_table
+
+_PREDICTING = RowRules("other", stops=False, predicting=True)
+
+
+@dataclass(frozen=True)
+class PredictorRows:
+    """Rows of X for a prediction; `offset` is None where the model has none."""
+
+    X: Array
+    offset: Array | None
+    faults: Faults
+
+
+class Specification:
+    """The columns that a model reads, and what it makes of them.
+
+    Parameters
+    ----------
+    design
+        From raw columns to X.
+    offset
+        The column of offsets, if the model was fitted with one.
+    """
+
+    def __init__(self, design: Design, offset: str | None = None) -> None:
+        self.design, self.offset = design, offset
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that a prediction needs."""
+        return tuple(dict.fromkeys([*self.design.predictors, *([self.offset] if self.offset else [])]))
+
+    def convert(self, parts: Sequence[Block], *, with_offset: bool = True) -> PredictorRows:
+        """X and offset of these rows; those that cannot be used are marked."""
+        faults = Faults(sum(part.rows for part in parts))
+        faults.mark_broken(parts)
+        offset = number_column(parts, self.offset, faults) if self.offset and with_offset else None
+        made = self.design.matrix(parts, faults, _PREDICTING)
+        if made.offset is not None:
+            offset = made.offset if offset is None else offset + made.offset
+        return PredictorRows(made.X, offset, faults)
+
+    def rows(self, table: Any, *, with_offset: bool = True) -> PredictorRows:
+        """X and offset of a table of raw columns; a row that cannot be used raises `BadRow`."""
+        parts = [block for block in as_source(table, ReaderOptions()).blocks(None) if block.rows]
+        needed = self.columns if with_offset else self.design.predictors
+        for block in parts:
+            for column in () if block.sparse else needed:
+                if column not in block.batch.schema.names:
+                    raise missing_column(block.file, column, block.batch.schema.names)
+        if not parts:
+            return PredictorRows(np.empty((0, len(self.design.feature_names))), None, Faults(0))
+        made = self.convert(parts, with_offset=with_offset)
+        first = made.faults.first()
+        if first is not None:
+            raise explain_cell(parts, first, made.faults.why(first))
+        return made
+
+    def reads(self, X: Any) -> bool:
+        """Whether X is a table of raw columns, not a matrix whose columns are those of the design."""
+        if not is_columns(X):
+            return False
+        names = column_names(X)
+        return not set(self.design.feature_names) <= names or set(self.design.predictors) <= names
+
+    def to_state(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"design": self.design.to_state(), "offset": self.offset}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The specification that `to_state` described; nothing in it is evaluated."""
+        return cls(design_from_state(state["design"]), state["offset"])
+
+
+def design_from_state(state: dict[str, Any]) -> Design:
+    """The design that `to_state` of either kind described."""
+    return ColumnsDesign(state["features"]) if state["kind"] == "columns" else FormulaDesign.from_state(state)
+
+
+def is_columns(X: Any) -> bool:
+    """Whether a value is a table with named columns."""
+    rows = isinstance(X, list) and bool(X) and is_row(X[0])
+    return is_table(X) or isinstance(X, Mapping) or rows
+
+
+def column_names(X: Any) -> set[str]:
+    """The names of the columns of a table, a dictionary of columns, or a list of rows."""
+    if isinstance(X, Mapping):
+        return {str(name) for name in X}
+    if isinstance(X, list):
+        return {str(name) for row in X for name in row}
+    names = getattr(X, "column_names", None) or getattr(X, "columns", None)
+    if names is None:
+        schema = getattr(X, "schema", None)
+        names = schema.names if schema is not None else ()
+    if callable(names):
+        raise InputError.of("X", "be a table with named columns", type(X).__name__)
+    return {str(name) for name in names}

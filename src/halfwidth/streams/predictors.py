@@ -1,0 +1,56 @@
+"""The rows of a source as a model reads them for predictions: no target, nothing learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.errors import UnknownName
+from halfwidth.streams.block import Array
+from halfwidth.streams.design.bad_rows import missing_column
+from halfwidth.streams.design.explain import explain_cell
+from halfwidth.streams.design.specification import Specification
+from halfwidth.streams.options import BAD_ROWS
+from halfwidth.streams.sources.reader_options import ReaderArguments, ReaderOptions
+from halfwidth.streams.sources.source import as_source
+
+_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class PredictorBlock:
+    """The usable rows of a block; `good` is the mask of them among all, None where all are."""
+
+    X: Array
+    offset: Array | None
+    good: NDArray[np.bool_] | None
+
+
+def read_predictors(
+    source: Any, specification: Specification, bad_rows: str = "error", **reader: Unpack[ReaderArguments]
+) -> Iterator[PredictorBlock]:
+    """Block by block, X and offset of a source; with `bad_rows="error"` a bad row raises `BadRow`."""
+    if bad_rows not in BAD_ROWS:
+        raise UnknownName.among("bad_rows", bad_rows, BAD_ROWS)
+    opened = as_source(source, ReaderOptions.of(reader))
+    columns = specification.columns
+    opened.narrow(columns)
+    for block in opened.blocks(columns if opened.rereadable else None):
+        for column in () if block.sparse else columns:
+            if column not in block.batch.schema.names:
+                raise missing_column(block.file, column, block.batch.schema.names)
+        for start in range(0, block.rows, _ROWS):
+            part = block.cut(start, min(start + _ROWS, block.rows))
+            made = specification.convert([part])
+            first = made.faults.first()
+            if first is None:
+                yield PredictorBlock(made.X, made.offset, None)
+                continue
+            if bad_rows == "error":
+                raise explain_cell([part], first, made.faults.why(first))
+            good = made.faults.usable(False)
+            yield PredictorBlock(made.X[good], None if made.offset is None else made.offset[good], good)

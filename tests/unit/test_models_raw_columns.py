@@ -1,0 +1,145 @@
+"""A model of `fit` keeps its specification: predictions take the raw columns, also after `save` and in a Pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import statsmodels.formula.api as smf
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import halfwidth
+from halfwidth.errors import BadRow, BadState, InputError
+from halfwidth.models.predict import predictions
+
+FORMULA = "y ~ a + kind*I(a**2) + scale(exposure) + poly(c, 2)"
+
+
+def make(rows: int = 3_000) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=rows), "c": rng.uniform(1, 5, rows)})
+    frame["kind"] = np.resize(["u", "v", "w"], rows)
+    frame["exposure"] = rng.uniform(1, 2, rows)
+    frame["y"] = 1 + frame["a"] + (frame["kind"] == "v") + np.log(frame["c"]) + rng.normal(size=rows)
+    frame["late"] = np.where(frame["y"] > 2, "yes", "no")
+    frame["count"] = rng.poisson(frame["exposure"] * np.exp(0.3 * frame["a"]))
+    return frame
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return make()
+
+
+def test_predictions_are_statsmodels(frame: pd.DataFrame, tmp_path: Path) -> None:
+    model = halfwidth.fit(frame, formula=FORMULA)
+    twin = smf.ols("y ~ a + kind*I(a**2) + exposure + c + I(c**2)", frame).fit()
+    new = make(50).drop(columns=["y", "late", "count"])
+    np.testing.assert_allclose(model.predict(new), twin.predict(new), rtol=1e-7)
+    model.save(tmp_path / "model.hw")
+    again = halfwidth.load(tmp_path / "model.hw")
+    for table in (new, pl.from_pandas(new), pa.table(new), new.to_dict("list"), new.to_dict("records")):
+        np.testing.assert_array_equal(again.predict(table), model.predict(new))
+    assert again.score(frame, frame["y"]) == pytest.approx(twin.rsquared)
+    result = again.inference()
+    np.testing.assert_array_equal(result.get_prediction(new).predicted_mean, model.predict(new))
+
+
+def test_raw_columns_of_a_model_without_a_formula(frame: pd.DataFrame) -> None:
+    model = halfwidth.fit(frame, target="y", features=["a", "c"])
+    shuffled = frame[["c", "y", "kind", "a"]]
+    np.testing.assert_allclose(model.predict(shuffled), model.intercept_ + frame[["a", "c"]] @ model.coef_)
+    np.testing.assert_array_equal(model.inference().get_prediction(shuffled).predicted_mean, model.predict(shuffled))
+
+
+def test_classes_probabilities_and_offsets(frame: pd.DataFrame) -> None:
+    logistic = halfwidth.fit(frame, formula="late ~ a + kind", family="logistic")
+    chance = logistic.predict_proba(frame)
+    assert set(logistic.predict(frame)) == {"yes", "no"}
+    np.testing.assert_allclose(chance.sum(axis=1), 1.0)
+    assert logistic.score(frame, frame["late"]) > 0.6
+    poisson = halfwidth.fit(frame, formula="count ~ a + offset(log(exposure))", family="poisson")
+    by_column = halfwidth.fit(frame.assign(e=np.log(frame["exposure"])), target="count", features=["a"],
+                              offset="e", family="poisson")  # fmt: skip
+    with_offset = frame.assign(e=np.log(frame["exposure"]))
+    np.testing.assert_allclose(poisson.predict(frame), by_column.predict(with_offset))
+    with pytest.raises(BadRow, match="column 'e': there is no such column"):
+        by_column.predict(frame)
+    np.testing.assert_allclose(by_column.predict(frame, offset=with_offset["e"]), by_column.predict(with_offset))
+
+
+def test_a_computed_target_is_not_needed(frame: pd.DataFrame) -> None:
+    model = halfwidth.fit(frame.assign(p=np.exp(frame["y"])), formula="log(p) ~ a")
+    assert model.predict({"a": [0.0]})[0] == pytest.approx(model.intercept_)
+
+
+def test_a_pipeline_passes_raw_columns_through(frame: pd.DataFrame) -> None:
+    model = halfwidth.fit(frame, formula="y ~ a + kind")
+    doubled = Pipeline([("half", FunctionTransformer(lambda t: t.assign(a=t["a"] / 2))), ("model", model)])
+    np.testing.assert_array_equal(doubled.predict(frame), model.predict(frame.assign(a=frame["a"] / 2)))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kind": "new"}, "row 1, column 'kind': the level 'new' was not among the first rows"),
+        ({"a": np.nan}, "row 1, column 'a': the value is missing"),
+        ({"a": "text"}, "row 1, column 'a': 'text' is not a number"),
+    ],
+)
+def test_rows_that_cannot_be_predicted_are_named(frame: pd.DataFrame, change: dict[str, Any], words: str) -> None:
+    model = halfwidth.fit(frame, formula="y ~ a + kind")
+    with pytest.raises(BadRow, match=words):
+        model.predict(frame.head(3).assign(**change))
+    with pytest.raises(BadRow, match="there is no such column"):
+        model.predict(frame[["c"]])
+
+
+def test_streamed_predictions(frame: pd.DataFrame, tmp_path: Path) -> None:
+    model = halfwidth.fit(frame, formula="y ~ a + kind")
+    frame.drop(columns="y").to_csv(tmp_path / "x.csv", index=False)
+    blocks = list(predictions(model, tmp_path / "x.csv", interval="observation", level=0.9))
+    expected = model.inference(0.9).get_prediction(frame).conf_int(0.1, obs=True)
+    np.testing.assert_allclose(np.concatenate([b["obs_ci_lower"] for b in blocks]), expected[:, 0], rtol=1e-9)
+    holes = frame.assign(a=frame["a"].where(frame.index != 7))
+    (block,) = predictions(model, holes, bad_rows="skip")
+    assert np.flatnonzero(np.isnan(block["mean"])).tolist() == [7]
+    matrix = halfwidth.LinearRegression().fit(frame[["a"]], frame["y"])
+    with pytest.raises(InputError, match="keeps no specification"):
+        next(predictions(matrix, frame))
+
+
+def test_a_specification_from_a_file_is_checked(frame: pd.DataFrame) -> None:
+    model = halfwidth.fit(frame, formula=FORMULA)
+    state = model.to_state()
+    changes: list[tuple[list[Any], Any]] = [
+        (["formula"], "y ~ __import__('os').system('true')"),
+        (["formula"], "y ~ a"),
+        (["inputs", "constants", "scale(exposure)", "deviation"], [0.0]),
+        (["inputs", "constants", "scale(exposure)"], {}),
+        (["inputs", "constants"], {}),
+        (["inputs", "levels", "kind", "names"], ["u", "v"]),
+        (["cells", 0, "term"], 99),
+        (["cells", 0, "levels"], [5]),
+        (["inputs", "kinds"], {}),
+    ]
+    for path, value in changes:
+        damaged = _copied(state)
+        inner = damaged["specification"]["design"]
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = value
+        with pytest.raises((BadState, InputError)):
+            type(model).from_state(damaged)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(inner) for key, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, list) else value
