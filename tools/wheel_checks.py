@@ -16,7 +16,7 @@ from halfwidth.errors import MissingExtra
 from halfwidth.study import Spec
 from halfwidth.study.backends import make_backend
 
-OPTIONAL = ("matplotlib", "pyarrow", "pandas", "formulaic", "sklearn", "distributed")
+OPTIONAL = ("matplotlib", "pyarrow", "pandas", "sklearn", "distributed")
 COMMANDS_WITH_EXTRAS = {
     "study iid-linear --steps 2000 --replicates 2 --plot study.png": "plots",
     "reproduce times": "plots",
