@@ -59,7 +59,11 @@ class CheckedFile:
         self.raw = open(name, "rb", buffering=0)  # noqa: SIM115 (closed by `close`)
         self._stamp = stamp or Stamp.of(os.fstat(self.raw.fileno()))
         self._left = None if self._stamp is None else self._stamp.size
-        self.check()
+        try:
+            self.check()
+        except ChangedFile:
+            self.close()
+            raise
 
     def read(self, size: int) -> bytes:
         """At most `size` bytes, none beyond the size that the file had at first; the end is checked."""
