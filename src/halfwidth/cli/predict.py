@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from halfwidth.cli.options import JsonOption, LevelOption
 from halfwidth.cli.output import FOLDERS, write_json
 from halfwidth.cli.reader_options import (
     SOURCE_HELP,
@@ -30,10 +31,8 @@ _UNDETERMINED = 1
 
 def show(
     model: Annotated[Path, typer.Argument(help="A model that fit --save, or a checkpoint that fit wrote.")],
-    level: Annotated[float, typer.Option(help="Confidence level.")] = 0.95,
-    json: Annotated[
-        Path | None, typer.Option(help=f"Write the result as JSON; - for stdout. {FOLDERS}", metavar="FILE|-")
-    ] = None,
+    level: LevelOption = 0.95,
+    json: JsonOption = None,
 ) -> None:
     """Print the result of a saved model."""
     from halfwidth.checks import check_level
@@ -59,7 +58,7 @@ def predict(
     interval: Annotated[
         str | None, typer.Option(help="mean, or observation: add the bounds of an interval.", metavar="KIND")
     ] = None,
-    level: Annotated[float, typer.Option(help="Confidence level of the interval.")] = 0.95,
+    level: LevelOption = 0.95,
     out: Annotated[
         Path | None, typer.Option(help=f"A .csv or .parquet file; stdout otherwise. {FOLDERS}", metavar="FILE")
     ] = None,
