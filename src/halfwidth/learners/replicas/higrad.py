@@ -117,7 +117,13 @@ class HiGrad(DealtRuns, OwnResult):
         return np.asarray(per_level / self.n_iterates)
 
     def threads(self) -> Vector:
-        """mu_t for each leaf, as rows."""
+        """Estimate mu_t of every leaf.
+
+        Returns
+        -------
+        ndarray of shape (T, dim)
+            One leaf in each row.
+        """
         leaves = len(self._runs)
         averages = self._segments.copy()
         for level in range(len(self.shared)):

@@ -61,7 +61,13 @@ class ParallelRuns(DealtRuns, OwnResult):
         return 2 * len(self._runs)
 
     def averages(self) -> Vector:
-        """The average of each run, as rows."""
+        """Average of every run.
+
+        Returns
+        -------
+        ndarray of shape (K, dim)
+            One run in each row.
+        """
         K = len(self._runs)
         late = K - 1 - np.arange(K)
         lengths = (self.n_iterates + self.burn_in + late) // K - (self.burn_in + late) // K
