@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 NORMAL_MAD = 0.6744897501960817
 

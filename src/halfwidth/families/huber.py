@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from halfwidth.families.base import Loss, Vector
+from halfwidth.families.base import Loss
+from halfwidth.kernels.arrays import Vector
 
 HUBER_TUNING = 1.345
 """In units of the residuals' scale: 95% efficiency under normal errors (P. J. Huber 1964)."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from halfwidth.families.base import Loss, Vector
+from halfwidth.families.base import Loss
+from halfwidth.kernels.arrays import Vector
 
 
 class Linear(Loss):

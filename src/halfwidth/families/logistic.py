@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.families.base import Loss, Vector
+from halfwidth.families.base import Loss
+from halfwidth.kernels.arrays import Vector
 
 
 class Logistic(Loss):

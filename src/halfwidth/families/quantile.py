@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from halfwidth.errors import InputError
-from halfwidth.families.base import Loss, Vector
+from halfwidth.families.base import Loss
+from halfwidth.kernels.arrays import Vector
 
 ROOT_BANDWIDTH = 0.5
 

@@ -15,11 +15,9 @@ large for residuals of a regression.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.inference.longrun import kernel_weights, toeplitz_product
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 LARGEST = 4.0
 _RHO_CAP = 0.95

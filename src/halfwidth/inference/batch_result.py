@@ -16,12 +16,10 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.inference.result import Result
 from halfwidth.inference.student_law import StudentLaw
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 _DEVIATIONS = 3.0
 _LEVEL = 0.95

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from halfwidth.errors import InputError, NotEnoughData
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 
 def check_directions(direction: ArrayLike, dim: int) -> Vector:

@@ -20,9 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 FEW_DEGREES_OF_FREEDOM = 15.0
 _RHO_CAP = 0.97
@@ -32,7 +31,7 @@ _RHO_CAP = 0.97
 class LongRun:
     """The covariance of the total, the bandwidth in batches, and the degrees of freedom it rests on."""
 
-    covariance: Matrix
+    covariance: Vector
     bandwidth: float
     degrees_of_freedom: float
 
@@ -51,14 +50,14 @@ def long_run_flags(long_run: LongRun, batches: int, n: int) -> tuple[tuple[str, 
     )
 
 
-def quadratic_spectral(x: Matrix) -> Matrix:
+def quadratic_spectral(x: Vector) -> Vector:
     """The kernel k(x) = 25 / (12 pi^2 x^2) (sin(z)/z - cos(z)), z = 6 pi x / 5."""
     z = np.maximum(1.2 * np.pi * np.abs(x), 1e-3)
     values = 3.0 / z**2 * (np.sin(z) / z - np.cos(z))
     return np.asarray(np.where(np.abs(x) < 1e-3, 1.0, values))
 
 
-def andrews_bandwidth(z: Matrix) -> float:
+def andrews_bandwidth(z: Vector) -> float:
     """The plug-in bandwidth for centred batch sums, in batches."""
     now, before = z[1:], z[:-1]
     spread = np.einsum("ja,ja->a", z, z)
@@ -72,7 +71,7 @@ def andrews_bandwidth(z: Matrix) -> float:
     return float(1.3221 * (alpha * len(z)) ** 0.2)
 
 
-def kernel_weights(m: int, bandwidth: float) -> Matrix:
+def kernel_weights(m: int, bandwidth: float) -> Vector:
     """The kernel at the lags 0, ..., m - 1; one at zero and nothing else without a bandwidth."""
     kernel = np.zeros(m)
     kernel[0] = 1.0
@@ -91,7 +90,7 @@ def kernel_degrees_of_freedom(m: int, bandwidth: float) -> float:
     return (m - m * mean) ** 2 / second
 
 
-def long_run_covariance(z: Matrix, *, independent: bool = False) -> LongRun:
+def long_run_covariance(z: Vector, *, independent: bool = False) -> LongRun:
     """V, S and nu for batch sums z, one in each row, whose total is (nearly) zero."""
     m = len(z)
     bandwidth = 0.0 if independent else min(andrews_bandwidth(z), m / 4.0)
@@ -105,7 +104,7 @@ def long_run_covariance(z: Matrix, *, independent: bool = False) -> LongRun:
     return LongRun(0.5 * (covariance + covariance.T), bandwidth, nu)
 
 
-def _uneven(z: Matrix, nu: float) -> float:
+def _uneven(z: Vector, nu: float) -> float:
     """Fewer degrees of freedom when a few batches carry most of the variance."""
     spread = np.einsum("ja,ja->a", z, z)
     shares = z[:, spread > 0.0] ** 2 / spread[spread > 0.0]
@@ -114,7 +113,7 @@ def _uneven(z: Matrix, nu: float) -> float:
     return max(nu / max(excess, 1.0), 1.0)
 
 
-def toeplitz_product(kernel: Matrix, z: Matrix) -> Matrix:
+def toeplitz_product(kernel: Vector, z: Vector) -> Vector:
     """K z with K_ij = kernel[|i - j|], by the fast Fourier transform."""
     from scipy.fft import irfft, next_fast_len, rfft
 

@@ -15,14 +15,13 @@ from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_level
 from halfwidth.errors import NotEnoughData
 from halfwidth.inference.interval import Interval
 from halfwidth.inference.result import Result
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 
 @dataclass(frozen=True)

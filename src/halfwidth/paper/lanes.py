@@ -29,11 +29,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import kernel
-
-Vector = NDArray[np.float64]
 
 LANES = 40
 PIECE = 32  # rows between two additions to V: their block sums are still in the processor's cache

@@ -25,13 +25,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from halfwidth.kernels.arrays import Vector
 from halfwidth.problems import Problem
 from halfwidth.study import Spec
 from halfwidth.study.replicate import Notes
 
-Vector = NDArray[np.float64]
 Row = dict[str, Any]
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import kernel
 from halfwidth.paper import lanes
 from halfwidth.paper.arms import Model
@@ -24,8 +25,6 @@ from halfwidth.paper.lanes import LANES, Lanes, Rows, Stream, walk
 from halfwidth.paper.run_arms import Runner
 from halfwidth.problems import Problem, problem
 from halfwidth.schedules import BlockPlan, PowerStep
-
-Vector = NDArray[np.float64]
 
 ETA = 0.5
 CHUNK = 1_024  # rows drawn at once; every checkpoint is a multiple

@@ -23,17 +23,15 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.inference.brownian_law import block_law
 from halfwidth.inference.laws import NormalLaw
+from halfwidth.kernels.arrays import Vector
 from halfwidth.paper.paper_scores import Row, log_slope, mean_and_error
 from halfwidth.paper.rate_runs import Case, Runs
 from halfwidth.study.replicate import Notes
 from halfwidth.study.scores import score_rows
 from halfwidth.study.spec import Spec
-
-Vector = NDArray[np.float64]
 
 LEVEL = 0.95
 FACTOR = 16

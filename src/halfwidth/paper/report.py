@@ -49,7 +49,7 @@ def _by_claim(comparisons: Sequence[Comparison]) -> list[tuple[str, list[Compari
 
 
 def _in_words(comparisons: Sequence[Comparison]) -> str:
-    """One sentence a claim: how often it held, and the range of what was measured."""
+    """One sentence per claim: how often it held, and the range of what was measured."""
     lines = []
     for claim, group in _by_claim(comparisons):
         verdicts = [c.verdict.partition(":")[0] for c in group]

@@ -38,8 +38,9 @@ from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_positive
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth, Vector
+from halfwidth.problems.base import Problem, Truth
 from halfwidth.problems.quadrature import hermite_polynomials, lag_sums, normal_grid
 from halfwidth.problems.row_losses import LOGISTIC, POISSON, sigmoid
 from halfwidth.problems.seed_features import target_parameter

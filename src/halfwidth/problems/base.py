@@ -20,12 +20,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count, check_vector
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 
-Vector = NDArray[np.float64]
 Sampler = Callable[[np.random.Generator, Vector, Vector, Vector, Vector], None]
 """sample(rng, theta, state, params, row)"""
 Gradient = Callable[[Vector, Vector, Vector, Vector], None]

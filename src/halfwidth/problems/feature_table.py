@@ -24,8 +24,9 @@ from pathlib import Path
 import numpy as np
 
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Sampler, Truth, Vector
+from halfwidth.problems.base import Problem, Sampler, Truth
 from halfwidth.problems.row_losses import LINEAR, LOGISTIC, POISSON, RowLoss, sigmoid
 
 _HEAD = 2

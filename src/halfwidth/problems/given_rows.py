@@ -11,9 +11,9 @@ import numpy as np
 from halfwidth.families import Loss
 from halfwidth.families.huber import HUBER_TUNING
 from halfwidth.families.quantile import Quantile
-from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.arrays import Function, Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Vector
+from halfwidth.problems.base import Problem
 from halfwidth.problems.row_losses import sigmoid
 
 EXTRA_COLUMNS = 3

@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count, check_positive
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth, Vector
+from halfwidth.problems.base import Problem, Truth
 
 
 @jitable

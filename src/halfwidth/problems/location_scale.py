@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth, Vector
+from halfwidth.problems.base import Problem, Truth
 from halfwidth.problems.quadrature import normal_grid
 from halfwidth.problems.row_losses import LINEAR, LOGISTIC, sigmoid
 from halfwidth.problems.seed_features import target_parameter

@@ -25,8 +25,9 @@ from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_vector
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth, Vector
+from halfwidth.problems.base import Problem, Truth
 from halfwidth.problems.quadrature import normal_grid
 from halfwidth.problems.row_losses import sigmoid
 

@@ -31,8 +31,9 @@ from numpy.random import Generator
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth, Vector
+from halfwidth.problems.base import Problem, Truth
 from halfwidth.problems.control.finite_mdp import poisson_solution
 from halfwidth.problems.row_losses import sigmoid
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth, Vector
+from halfwidth.problems.base import Problem, Truth
 from halfwidth.problems.row_losses import MEAN
 
 

@@ -14,8 +14,9 @@ from numpy.random import Generator
 
 from halfwidth.checks import check_count, check_positive
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth, Vector
+from halfwidth.problems.base import Problem, Truth
 from halfwidth.problems.row_losses import MEAN
 
 

@@ -8,9 +8,8 @@ sum_m f_m^2 r^(m h) (F. G. Mehler 1866), so that sums over lags are geometric.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 
 def normal_grid(points: int = 8_001, reach: float = 13.0) -> tuple[Vector, Vector]:

@@ -23,8 +23,9 @@ from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth, Vector
+from halfwidth.problems.base import Problem, Truth
 from halfwidth.problems.quadrature import hermite_polynomials, lag_sums
 from halfwidth.problems.seed_features import target_parameter
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Vector
+from halfwidth.problems.base import Problem
 from halfwidth.problems.swap_game import two_player_game
 
 

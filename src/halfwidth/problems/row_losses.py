@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Curvature, Gradient, Hessian, Loss, Vector
+from halfwidth.problems.base import Curvature, Gradient, Hessian, Loss
 
 
 class RowLoss(NamedTuple):

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count, check_positive, check_vector
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Vector
 
 
 @jitable

@@ -29,8 +29,9 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth, Vector
+from halfwidth.problems.base import Problem, Truth
 from halfwidth.problems.quadrature import normal_grid
 from halfwidth.problems.row_losses import LOGISTIC, sigmoid
 from halfwidth.problems.seed_features import SeedFeatures, next_features, target_parameter

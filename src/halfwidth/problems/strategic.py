@@ -30,8 +30,9 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Vector
+from halfwidth.problems.base import Problem
 from halfwidth.problems.row_losses import LOGISTIC
 from halfwidth.problems.strategic_population import Population, synthetic_population
 

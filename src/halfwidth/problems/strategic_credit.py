@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from halfwidth.errors import InputError
-from halfwidth.problems.base import Problem, Vector
+from halfwidth.kernels.arrays import Vector
+from halfwidth.problems.base import Problem
 from halfwidth.problems.strategic import strategic_problem
 
 FEATURES = (

@@ -25,7 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfwidth.errors import InputError
-from halfwidth.problems.base import Truth, Vector
+from halfwidth.kernels.arrays import Vector
+from halfwidth.problems.base import Truth
 
 _POPULATION_SEED = 20240
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.random import Generator
 
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Sampler, Truth, Vector
+from halfwidth.problems.base import Problem, Sampler, Truth
 from halfwidth.problems.row_losses import MEAN
 
 

@@ -28,8 +28,9 @@ import numpy as np
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError, UnknownName
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Sampler, Truth, Vector
+from halfwidth.problems.base import Problem, Sampler, Truth
 from halfwidth.problems.row_losses import LINEAR, LOGISTIC, RowLoss, sigmoid
 
 SCALES, ABSENT, RARE, JUMP, FIRST, DOUBLES, HEAVY, WALK, SEPARATED = range(1, 10)

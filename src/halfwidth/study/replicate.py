@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.errors import Diverged, InputError
 from halfwidth.inference import Result
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.methods import Method
 from halfwidth.problems import Problem
 from halfwidth.study.spec import Spec
 from halfwidth.watchers import Watcher
-
-Vector = NDArray[np.float64]
 
 
 @dataclass

@@ -19,14 +19,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.inference import NormalLaw
+from halfwidth.kernels.arrays import Vector
 from halfwidth.problems import Problem
 from halfwidth.study.replicate import Notes
 from halfwidth.study.spec import Spec
 
-Vector = NDArray[np.float64]
 Row = dict[str, Any]
 
 _SCORES = (

@@ -6,15 +6,14 @@ Batch means are compared with t of 4.5, which a right world passes in all but on
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.errors import Diverged
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners import SGD, CappedSGD
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.problems import Problem
 from halfwidth.schedules import PowerStep
 
-Vector = NDArray[np.float64]
 Found = tuple[bool | None, str]
 
 BATCHES = 50

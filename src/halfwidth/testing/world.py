@@ -20,15 +20,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.problems import Problem
 from halfwidth.testing.long_run import BATCHES, Found, draw, fields, memory, params, steps, truth
 from halfwidth.testing.report import Report
-
-Vector = NDArray[np.float64]
 
 _LOOKED_AT = 200
 _STEP = 1e-5

@@ -18,12 +18,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 LAKE = ("SFFF", "FHFH", "FFFH", "HFFG")
 _MOVES = ((0, -1), (1, 0), (0, 1), (-1, 0))  # left, down, right, up, as Gymnasium numbers them

@@ -28,13 +28,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.problems.base import Truth
 from halfwidth.problems.control.finite_mdp import FiniteMDP, poisson_solution, stationary_law
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

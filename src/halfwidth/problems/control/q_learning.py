@@ -20,12 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem, Truth
 from halfwidth.problems.control.finite_mdp import FiniteMDP, garnet, poisson_solution, stationary_law
 from halfwidth.problems.control.temporal_difference import draw_index
-
-Vector = NDArray[np.float64]
 
 HEAD = 4
 SMALLEST_GAP = 1e-8

@@ -14,16 +14,14 @@ s, c and z.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem
 from halfwidth.problems.control.finite_mdp import FiniteMDP, frozen_lake, garnet, random_walk
 from halfwidth.problems.control.policy_evaluation import Evaluation
-
-Vector = NDArray[np.float64]
 
 HEAD = 6
 _FEATURE_SEED = 1
