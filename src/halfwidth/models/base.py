@@ -131,8 +131,8 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
             method=self.method,
         )
 
-    def _add_columns(self, names: Sequence[str]) -> None:
-        """Go on with more columns; in all rows so far the new ones were zero."""
+    def _add_columns(self, names: Sequence[str], rows: Vector) -> None:
+        """Go on with more columns; in all rows so far the new ones were zero. `rows` are the next, with them."""
         known: int = self.n_features_in_
         grow = getattr(self._engine, "add_columns", None)
         if grow is None:
@@ -141,7 +141,8 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
                 f"{late}: first seen after row {self._engine.n_seen:,}, and engine {self._engine.name!r} cannot add "
                 "columns on the way; use engine='newton', or refuse such levels: unknown_level='error'"
             )
-        grow(len(names) - known)
+        new = rows[:, known:]
+        grow(np.abs(new[np.argmax(new != 0.0, axis=0), np.arange(new.shape[1])]))  # the first value, in any chunks
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
 

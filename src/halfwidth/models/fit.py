@@ -140,7 +140,7 @@ class _Run:
             for chunk in self.stream:
                 self._between = False
                 if chunk.X.shape[1] > self.model.n_features_in_:
-                    self.model._add_columns(self.stream.feature_names[: chunk.X.shape[1]])
+                    self.model._add_columns(self.stream.feature_names, chunk.X)
                 for piece in self._cut(chunk):
                     self.model._engine.consume(piece.X, piece.y, piece.weight, piece.offset, piece.group)
                     if self.report is not None and self.model.n_seen_ == self._next_report:

@@ -90,6 +90,12 @@ class NewtonEngine:
             self.y_range = (min(self.y_range[0], float(y.min())), max(self.y_range[1], float(y.max())))
             self.extremes.add(X, y)
 
+    def add_columns(self, scales: Vector) -> None:
+        """Go on with more columns, zero in all rows so far; see `RenewableNewton.add_columns`."""
+        self.learner.add_columns(scales)
+        self.extremes.add_columns(len(scales), self.y_range)
+        self._outcome = None
+
     def params(self) -> Vector:
         return self.learner.fit().params
 

@@ -73,6 +73,14 @@ class ColumnExtremes:
                 self.high[label, columns] = np.maximum(self.high[label, columns], rows.max(axis=0))
         self.active &= self._one_sided()
 
+    def add_columns(self, count: int, y_range: tuple[float, float]) -> None:
+        """More columns, zero in all rows so far, whose targets were in `y_range`."""
+        seen = np.array([y_range[0] <= 0.0, y_range[1] > 0.0])[:, None]
+        nothing = np.full((2, count), np.inf)
+        self.low = np.hstack([self.low, np.where(seen, 0.0, nothing)])
+        self.high = np.hstack([self.high, np.where(seen, 0.0, -nothing)])
+        self.active = np.append(self.active, np.full(count, self.family in FAMILIES))
+
     def separated(self, intercept: bool) -> Mask:
         """Which columns separate by themselves: they vary, and nothing speaks against it."""
         low, high = self.low.min(axis=0), self.high.max(axis=0)

@@ -42,6 +42,7 @@ from halfwidth.checks import check_count
 from halfwidth.equation import capacity_for, solve_spd
 from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.families import Loss, make_loss
+from halfwidth.learners.newton.added_columns import with_columns
 from halfwidth.learners.newton.chunk_sums import ChunkSums
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.newton_solver import Rows, first_fit, minimise, prior_weights, robust_scale
@@ -159,6 +160,20 @@ class RenewableNewton:
         )
         learner._scaling, learner._unit = self._scaling or found.scaling, self._unit
         return learner
+
+    def add_columns(self, scales: ArrayLike) -> None:
+        """Go on with one more column for each of the scales, at the end of X; it was zero in all rows so far.
+
+        Parameters
+        ----------
+        scales
+            The size of a value of each new column, for the internal scale; 1 for the indicator of a level.
+        """
+        sizes = np.asarray(scales, dtype=np.float64)
+        if sizes.ndim != 1 or not (np.isfinite(sizes) & (sizes > 0.0)).all():
+            raise InputError.of("scales", "be positive numbers, one for each new column", scales)
+        wide = RenewableNewton.from_state(with_columns(self.to_state(), sizes))
+        self.__dict__.update(wide.__dict__)
 
     def _column(self, name: str, values: ArrayLike, rows: int) -> Vector:
         column = np.ascontiguousarray(values, dtype=np.float64)
