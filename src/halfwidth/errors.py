@@ -172,6 +172,25 @@ class CannotWrite(InputError):
     """A file that could not be written; the message says which, why, and what to do."""
 
 
+class Busy(HalfwidthError, RuntimeError):
+    """An object that one thread is changing, used by another."""
+
+
+class HalfInterrupted(HalfwidthError, RuntimeError):
+    """An object that a call left half changed; it refuses to go on."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run that a signal ended between two chunks; the message says what was kept and how to go on."""
+
+    def __init__(self, message: str, signal: int) -> None:
+        super().__init__(message)
+        self.signal = signal
+
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[object, ...]]:
+        return type(self), (self.args[0], self.signal)
+
+
 class BadState(BrokenCheckpoint):
     """A saved state that breaks a rule of its schema; the message names the field, the rule and the value."""
 

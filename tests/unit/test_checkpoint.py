@@ -103,7 +103,7 @@ def test_the_one_before_is_offered_when_the_newest_is_damaged(tmp_path: Path) ->
     for n in (1, 2):
         write_checkpoint(path, {"n": n}, keep_previous=True)
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(BrokenCheckpoint, match=r"run\.ckpt\.previous' is whole: rename it"):
+    with pytest.raises(BrokenCheckpoint, match=r"run\.ckpt\.previous', is whole: rename it"):
         read_checkpoint(path)
     (tmp_path / "run.ckpt.previous").replace(path)
     assert read_checkpoint(path) == {"n": 1}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+_BAD_INPUT = 2
 
 
 def main() -> None:
@@ -10,8 +13,39 @@ def main() -> None:
     from halfwidth.cli.app import app
     from halfwidth.errors import HalfwidthError
 
+    code: object = 0
     try:
         app()
     except HalfwidthError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(2)
+        code = _say(f"error: {error}")
+    except SystemExit as ended:
+        code = ended.code
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        code = _say(f"error: the output could not be written: {error}")
+    sys.exit(_flushed(code))  # type: ignore[arg-type]  # click's exit codes are what sys.exit takes
+
+
+def _say(text: str) -> int:
+    if sys.stderr is not None:
+        try:
+            sys.stderr.write(f"{text}\n")
+        except OSError:
+            return _BAD_INPUT
+    return _BAD_INPUT
+
+
+def _flushed(code: object) -> object:
+    """The exit code, once everything was really written."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever read has gone, as `head` does
+        code = code or 1
+    except OSError as error:
+        code = _say(f"error: standard output could not be written: {error}; a checkpoint or --json FILE keeps results")
+    else:
+        return code
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that nothing is flushed again on the way out
+    return code

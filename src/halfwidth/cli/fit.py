@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from halfwidth.cli.interrupts import interruptible, plain_warnings
 from halfwidth.cli.options import JsonOption, LevelOption, PlotOption
-from halfwidth.cli.output import write_json
+from halfwidth.cli.output import check_outputs, write_json
 from halfwidth.cli.reader_options import (
     SOURCE_HELP,
     DecimalOption,
@@ -55,6 +56,12 @@ def fit(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoint; start afresh if it is missing.")
     ] = False,
+    resume_at: Annotated[
+        int | None, typer.Option(help="The number of the first row that stdin gives now, to resume.", metavar="ROW")
+    ] = None,
+    checkpoint_errors: Annotated[
+        str, typer.Option(help="error, or warn: go on without a checkpoint that cannot be written.")
+    ] = "error",
     bad_rows: Annotated[str, typer.Option(help="error or skip.")] = "error",
     unknown_level: Annotated[
         str, typer.Option(help="A level that the first rows lack: add (a column of its own), other or error.")
@@ -82,6 +89,7 @@ def fit(
     check_level(level)
     if plot is not None:
         check_plot(plot)
+    check_outputs(json, plot, save)
     if resume and checkpoint is not None and not checkpoint.exists():
         typer.echo(f"no checkpoint at {checkpoint} yet: starting from row 1", err=True)
     history: list[dict[str, Any]] = []
@@ -91,11 +99,12 @@ def fit(
         if every is not None:
             typer.echo(_line(history[-1]), err=str(json) == "-")
 
-    with _rate(sys.stderr.isatty()) as progress:
+    with _rate(sys.stderr.isatty()) as progress, interruptible(checkpoint), plain_warnings():
         model = fit_source(
             source, target=target, features=feature or None, formula=formula, family=family, quantile=quantile,
             fit_intercept=not no_intercept, ridge=ridge, method=method, engine=engine, time=time, group=group,
-            weight=weight, offset=offset, checkpoint=checkpoint, resume=resume, bad_rows=bad_rows,
+            weight=weight, offset=offset, checkpoint=checkpoint, resume=resume, resume_at=resume_at,
+            checkpoint_errors=checkpoint_errors, bad_rows=bad_rows,
             unknown_level=unknown_level, passes=passes, every="doubling" if every is None else every,
             report=report if every is not None or plot is not None else None, progress=progress, format=format,
             separator=separator, decimal=decimal, thousands=thousands, encoding=encoding, quote=quote, query=query,

@@ -11,6 +11,9 @@ from typing import Any
 
 import typer
 
+from halfwidth.errors import CannotWrite
+from halfwidth.state.atomic import check_output, write_output
+
 FOLDERS = "Missing folders are made."
 
 
@@ -20,8 +23,16 @@ def write_json(value: Any, target: Path) -> None:
     if str(target) == "-":
         typer.echo(text)
     else:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text + "\n", encoding="utf-8")
+        write_output(target, (text + "\n").encode(), "JSON file")
+
+
+def check_outputs(*targets: Path | None) -> None:
+    """Raise before a long run what its outputs would raise after it."""
+    for target in targets:
+        if target is not None and str(target) != "-":
+            check_output(target, "output")
+    if sys.stdout is None:
+        raise CannotWrite("standard output is closed; give it a place, like > /dev/null")
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", left: int = 1) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Self, TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
@@ -21,6 +21,7 @@ from halfwidth.learners.learner_state import State, learner_state, restored_lear
 from halfwidth.learners.trajectory import Seed, Trajectory
 from halfwidth.problems import Problem
 from halfwidth.schedules import Schedule
+from halfwidth.state.guard import guard_of
 from halfwidth.watchers import Watcher
 from halfwidth.watchers.base import Critical
 
@@ -104,10 +105,11 @@ class Learner(Trajectory):
         if self.problem.sample is None:
             raise InputError(f"problem {self.problem.name!r} has no sampler: give rows to consume(rows) instead")
         done = 0
-        while done < steps:
-            size = min(len(self._rows), steps - done)
-            self._take(True, self._rows[:size])
-            done += size
+        with guard_of(self):
+            while done < steps:
+                size = min(len(self._rows), steps - done)
+                self._take(True, self._rows[:size])
+                done += size
         return self
 
     def consume(self, rows: ArrayLike) -> Self:
@@ -133,6 +135,11 @@ class Learner(Trajectory):
         array = np.ascontiguousarray(rows, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != self.problem.row_size:
             raise InputError.of("rows", f"have shape (m, {self.problem.row_size})", np.shape(rows))
+        with guard_of(self):
+            self._consume(array)
+        return self
+
+    def _consume(self, array: NDArray[np.float64]) -> None:
         for at in range(0, len(array), len(self._rows)):
             chunk = array[at : at + len(self._rows)]
             unchecked = self.n_seen < self.warm_start or not self.checks_rows
@@ -143,7 +150,6 @@ class Learner(Trajectory):
                     f"rows must be finite; row {at + learned} has {chunk[learned, column]} in column {column}. "
                     "The rows before it were learned"
                 )
-        return self
 
     def result(self, watcher: Watcher | None = None, critical: Critical = "calibrated") -> Result:
         """What can be said now.
@@ -167,6 +173,7 @@ class Learner(Trajectory):
         NotEnoughData
             The watcher has seen too few iterates.
         """
+        guard_of(self).check()
         if watcher is None:
             if not self.watchers:
                 raise InputError(
@@ -202,6 +209,7 @@ class Learner(Trajectory):
         InputError
             A schedule or generator is none of those that a state can hold.
         """
+        guard_of(self).check()
         return learner_state(self)
 
     @classmethod

@@ -22,6 +22,7 @@ from halfwidth.models.engine import Engine, engine_from_state, make_engine
 from halfwidth.models.identification import skipped_text
 from halfwidth.models.model_state import MODEL_SCHEMA
 from halfwidth.models.results import JSON_SCHEMA, RegressionResult
+from halfwidth.state.guard import guard_of
 from halfwidth.state.schema import build, validate
 from halfwidth.streams import Specification
 
@@ -114,11 +115,17 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
                 raise InputError.of("offset", f"be {len(X)} finite numbers", np.shape(offset))
         if fresh:
             self._begin(X.shape[1])
-        self._engine.consume(X, y, weight, offset, None if groups is None else np.asarray(groups))
+        self._take(X, y, weight, offset, None if groups is None else np.asarray(groups))
         return self
+
+    def _take(self, X: Vector, y: Vector, weight: Vector | None, offset: Vector | None, group: Any) -> None:
+        """Learn from checked rows: all of them, or the model is marked as broken."""
+        with guard_of(self):
+            self._engine.consume(X, y, weight, offset, group)
 
     def _begin(self, columns: int, *, intercept: bool = True) -> None:
         """A fresh engine for so many columns; a formula may have said that there is no intercept."""
+        guard_of(self).renew()
         self._second_pass = False
         self._stream_facts: dict[str, Any] = {}
         self.specification_: Specification | None = None
@@ -347,5 +354,6 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "_engine")
 
     def _check_fitted(self) -> None:
+        guard_of(self).check()
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"this {type(self).__name__} has seen no rows yet; call fit or partial_fit first")

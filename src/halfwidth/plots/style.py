@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from halfwidth.errors import InputError, MissingExtra
+from halfwidth.state.atomic import write_output
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "osD^vPX"
@@ -87,5 +89,6 @@ def tidy(axes: Any, title: str, x: str, y: str) -> None:
 def save(figure: Any, path: Path, dpi: int = 150) -> None:
     """Write the picture in the format that the name asks for."""
     check_plot(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=dpi)
+    content = BytesIO()
+    figure.savefig(content, dpi=dpi, format=path.suffix.lstrip(".").lower())
+    write_output(path, content.getvalue(), "picture")

@@ -87,6 +87,38 @@ def replace_file(path: str | os.PathLike[str], content: bytes, what: str, *, kee
         _forget(temporary)
 
 
+def write_output(path: str | os.PathLike[str], content: bytes, what: str) -> None:
+    """Write what a user asked for: a regular file atomically, a device or a pipe as it is; missing folders are made."""
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        if _special(path):
+            with open(path, "wb") as file:
+                file.write(content)
+            return
+    except OSError as error:
+        raise refusal(path, what, error) from error
+    replace_file(path, content, what)
+
+
+def check_output(path: str | os.PathLike[str], what: str) -> None:
+    """Raise now what `write_output` would raise later."""
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        if _special(path):
+            return
+    except OSError as error:
+        raise refusal(path, what, error) from error
+    check_place(path, what)
+
+
+def _special(path: str | os.PathLike[str]) -> bool:
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
 def clean_leftovers(place: Path) -> None:
     """Remove what processes that are gone left beside this place."""
     mark = _mark(place)

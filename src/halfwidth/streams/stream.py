@@ -20,6 +20,7 @@ from halfwidth.streams.design.explain import explain
 from halfwidth.streams.design.plan import Plan, Rows
 from halfwidth.streams.design.specification import Specification
 from halfwidth.streams.options import Options, as_tuple
+from halfwidth.streams.origin import Origin
 from halfwidth.streams.sources.reader_options import (
     Dialect,
     ReaderArguments,
@@ -52,6 +53,7 @@ def open_stream(
     chunk_rows: int | None = None,
     buffer_rows: int | None = None,
     state: dict[str, Any] | None = None,
+    resume_at: int | None = None,
     **reader: Unpack[ReaderArguments],
 ) -> Stream:
     """Open a source of rows and fix its design on the first `buffer_rows` rows (10,000).
@@ -61,8 +63,11 @@ def open_stream(
     (default) or "skip". `unknown_level` says what a level becomes that the first rows lack: "add" (default) gives it a
     column of its own, "other" one column to all such levels, "error" refuses it. With the `state` of an earlier stream
     (`Stream.to_state`) the design is taken from there and reading goes on where that stream stood; arguments
-    left out are taken from there too.
+    left out are taken from there too. The source must be the one of that stream; rows may have been appended. Of a
+    source that can be read only once, `resume_at` says the number of the first row that it gives now.
     """
+    if resume_at is not None and state is None:
+        raise InputError("resume_at needs the state of an earlier stream (a checkpoint)")
     options = Options(
         target, as_tuple(features), formula, weight, offset, group, time, labels, as_tuple(classes),
         bad_rows, unknown_level, chunk_rows, buffer_rows,
@@ -71,7 +76,10 @@ def open_stream(
         validate(state, STREAM_SCHEMA)
         options = options.resumed(state["plan"]["options"])
     how, dialect = resumed_reader(ReaderOptions.of(reader), None if state is None else state["reader"])
-    return Stream(as_source(source, how, options.target, dialect), options, state, how)
+    stream = Stream(as_source(source, how, options.target, dialect), options, state, how)
+    if state is not None:
+        stream.resume(state["origin"], resume_at)
+    return stream
 
 
 class Stream:
@@ -107,6 +115,7 @@ class Stream:
         self.other_levels: dict[str, int] = {}
         self._last_time = -np.inf
         self._pending: Iterator[Block] | None = None
+        self._origin, self._rows_gone = Origin(source), 0
         if state is None:
             self._plan = self._learn()
         else:
@@ -140,6 +149,7 @@ class Stream:
             buffer.append(block.cut(0, room))
             room -= buffer[-1].rows
         buffer = [block for block in buffer if block.rows]
+        self._origin.begin(buffer)
         if not buffer:
             raise failure or NotEnoughData.rows(f"source {', '.join(self.files[:3])}", 0, 1)
         return Plan.learn(self.options, buffer, self._source.default_target)
@@ -176,12 +186,30 @@ class Stream:
             "version": STREAM_SCHEMA.version,
             "plan": self._plan.to_state(),
             "reader": reader_state(self._reader, self.dialect),
+            "origin": self._origin.to_state(self.position),
             "position": self.position,
             "skipped": dict(self.skipped),
             "skipped_for": dict(self.skipped_for),
             "other_levels": dict(self.other_levels),
             "last_time": float(self._last_time),
         }
+
+    def resume(self, origin: dict[str, Any], resume_at: int | None) -> None:
+        """Check that the source is the one that the state describes, and find the row to go on at."""
+        self._origin.resume(origin, self.columns)
+        name, at = self.files[0], self.position + 1
+        if self._origin.kind != "once":
+            if resume_at is not None:
+                raise InputError.of("resume_at", "be left out for a source that can be read again", resume_at)
+        elif resume_at is None:
+            raise InputError(
+                f"{name} can be read only once, and nothing tells which of its rows comes first now: give resume_at "
+                f"(--resume-at), {at} if it goes on after the last row that was read, 1 if it starts over"
+            )
+        elif not 1 <= resume_at <= at:
+            raise InputError.of("resume_at", f"lie between 1 and {at}, so that no row is lost", resume_at)
+        else:
+            self._rows_gone = resume_at - 1
 
     def skip_to(self, row: int) -> None:
         """Let the next iteration start after `row` rows, with all counts at zero; `skip_to(0)` is a new pass."""
@@ -192,15 +220,17 @@ class Stream:
 
     def __iter__(self) -> Iterator[Chunk]:
         for parts, failure in self._aligned():
+            self._origin.passed(parts, self.position)
             rows = self._plan.rows(parts)
             stop, bad = self._usable(parts, rows)
             chunk = self._chunk(rows, stop)
             if len(chunk):
                 yield chunk
-            if bad is not None:
-                raise bad
-            if failure is not None:
-                raise failure
+            stopped = bad if bad is not None else failure
+            if stopped is not None:
+                self._origin.failed = True
+                raise stopped
+        self._origin.ended = True
 
     def _aligned(self) -> Iterator[tuple[list[Block], BadRow | None]]:
         """Lists of blocks that end where chunks end; the last may come with the failure that ended it."""
@@ -228,7 +258,7 @@ class Stream:
         self._source.narrow(self.columns)
         if self._pending is not None:
             return drop_total(self._pending, self.position)
-        return self._source.blocks(self.columns if self.rereadable else None, self.position)
+        return self._source.blocks(self.columns if self.rereadable else None, self.position - self._rows_gone)
 
     def _check_columns(self, block: Block) -> None:
         names = block.batch.schema.names

@@ -11,6 +11,7 @@ from halfwidth.state.schema import Relation, Schema
 from halfwidth.streams.design.formulas import MOST_FEATURES
 from halfwidth.streams.design.labels import LABELS
 from halfwidth.streams.design.levels import MOST_LEVELS
+from halfwidth.streams.fingerprint import ORIGIN_SCHEMA
 from halfwidth.streams.options import BAD_ROWS, UNKNOWN_LEVEL
 from halfwidth.streams.sources.files import FORMATS
 
@@ -175,6 +176,7 @@ STREAM_SCHEMA = Schema(
     {
         "plan": Nested(PLAN_SCHEMA, doc="what the first rows fixed"),
         "reader": Nested(READER_SCHEMA, doc="how the source is read"),
+        "origin": Nested(ORIGIN_SCHEMA, doc="what the source is known by"),
         "position": Whole(doc="rows of the source consumed"),
         "skipped": MapOf(Whole(), doc="rows skipped, by reason"),
         "skipped_for": MapOf(Whole(), doc="the same by column"),

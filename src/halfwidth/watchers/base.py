@@ -17,6 +17,7 @@ from halfwidth.inference import Interval, LimitLaw, NormalLaw, Result
 from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.rows import finite_rows
+from halfwidth.state.guard import guard_of, whole_only
 from halfwidth.state.schema import Schema, build, validate
 
 Critical = Literal["calibrated", "normal"]
@@ -43,6 +44,13 @@ class Watcher(ABC):
     dim: int
     SCHEMA: ClassVar[Schema]
     """The schema of `to_state`, which `from_state` validates."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let no subclass be read that a call has left half changed."""
+        super().__init_subclass__(**options)
+        for name in ("to_state", "result"):
+            if name in vars(cls):
+                setattr(cls, name, whole_only(vars(cls)[name]))
 
     @property
     @abstractmethod
@@ -179,7 +187,9 @@ class Watcher(ABC):
         InputError
             The shape is wrong or a number is not finite; the watcher stays as it was.
         """
-        self.take(self._check_iterates(thetas))
+        checked = self._check_iterates(thetas)
+        with guard_of(self):
+            self.take(checked)
         return self
 
     def update(self, theta: ArrayLike) -> Self:
@@ -212,6 +222,7 @@ class Watcher(ABC):
         """
         if critical not in ("calibrated", "normal"):
             raise InputError.of("critical", "be 'calibrated' or 'normal'", critical)
+        guard_of(self).check()
         law = self.law() if critical == "calibrated" else NormalLaw()
         return Result(self.estimate(), self.covariance(), self.n_seen, law, self.kind, self.diagnostics())
 

@@ -1,0 +1,224 @@
+"""A run of `fit`: chunk after chunk into the model, and a checkpoint between two of them now and then."""
+
+from __future__ import annotations
+
+import os
+import time as clock
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from halfwidth.checks import check_count
+from halfwidth.errors import CannotWrite, HalfwidthError, InputError, Interrupted, UnknownName
+from halfwidth.models.base import FitWarning, StreamModel
+from halfwidth.models.ending import Ending
+from halfwidth.models.registry import model_from_state
+from halfwidth.models.run_state import FIT_SCHEMA
+from halfwidth.state.checkpoint import check_checkpoint_place, write_checkpoint
+from halfwidth.state.schema import validate
+from halfwidth.streams import Chunk, Stream
+
+Every = int | Literal["doubling"]
+Report = Callable[[StreamModel], None]
+
+CHECKPOINT_SECONDS = 10.0
+_FIRST_REPORT = 1_000
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Where checkpoints go, and what to do about one that cannot be written: "error" or "warn"."""
+
+    path: str | os.PathLike[str] | None
+    errors: str = "error"
+
+    def __post_init__(self) -> None:
+        if self.errors not in ("error", "warn"):
+            raise UnknownName.among("checkpoint_errors", str(self.errors), ("error", "warn"))
+
+    def check(self) -> None:
+        """Raise, or warn, before the run about a place where no checkpoint can be written."""
+        if self.path is not None:
+            self._tried(lambda path: check_checkpoint_place(path))
+
+    def write(self, state: dict[str, Any]) -> None:
+        """Write a checkpoint; the one before it is kept."""
+        validate(state, FIT_SCHEMA, "checkpoint")
+        self._tried(lambda path: write_checkpoint(path, state, keep_previous=True))
+
+    def _tried(self, write: Callable[[str | os.PathLike[str]], None]) -> None:
+        assert self.path is not None
+        try:
+            write(self.path)
+        except CannotWrite as error:
+            if self.errors == "error":
+                raise
+            warnings.warn(f"{error}. The run goes on without it", FitWarning, stacklevel=2)
+
+
+class Run:
+    """A model, a stream, and what happens between chunks."""
+
+    def __init__(
+        self,
+        stream: Stream,
+        model: StreamModel,
+        saving: Saving,
+        every: Every | None,
+        report: Report | None,
+        progress: Callable[[int], None] | None,
+    ) -> None:
+        if every is not None and every != "doubling":
+            check_count("every", every)
+        self.stream, self.model, self.saving = stream, model, saving
+        self.every, self.report, self.progress = every, report, progress
+        self.passes_done = 0
+        self._saved = clock.monotonic()
+        self._whole = True  # whether the model has learned what the stream has given
+        self._ended = False
+        self._ending: Ending | None = None
+
+    def start(self, state: dict[str, Any] | None) -> None:
+        if state is None:
+            self.model.feature_names_in_ = np.array(self.stream.feature_names, dtype=object)
+            self.model.n_features_in_ = len(self.stream.feature_names)
+            self.model._begin(self.model.n_features_in_, intercept=self.stream.has_intercept)
+            self.model.specification_ = self.stream.specification
+            return
+        known = model_from_state(state["model"])
+        if type(known) is not type(self.model) or known.get_params() != self.model.get_params():
+            raise InputError(f"a run must be resumed with the settings it began with: {known!r}; got {self.model!r}")
+        self.model, self.passes_done = known, state["passes_done"]
+        self.model.specification_ = self.stream.specification
+
+    def read_all(self, passes: int) -> None:
+        """All passes that are left; a finished run looks for rows that were appended."""
+        self.passes_done = min(self.passes_done, passes - 1)
+        with Ending(self.saving.path is not None) as self._ending:
+            while self.passes_done < passes:
+                self.read()
+
+    def read(self) -> None:
+        """One pass; a second one starts again at the first row, from the estimate of the first."""
+        if self.passes_done == 1 and not self.model._second_pass:
+            self.model._start_second_pass()
+            self.stream.skip_to(0)
+        try:
+            for chunk in self._chunks():
+                if chunk.X.shape[1] > self.model.n_features_in_:
+                    self.model._add_columns(self.stream.feature_names, chunk.X)
+                for piece in self._cut(chunk):
+                    self.model._take(piece.X, piece.y, piece.weight, piece.offset, piece.group)
+                    if self.report is not None and self.model.n_seen_ == self._next_report:
+                        self._tell()
+                        self.report(self.model)
+                self._whole = True
+                if self.progress is not None:
+                    self.progress(chunk.rows_read)
+                if clock.monotonic() - self._saved > CHECKPOINT_SECONDS:
+                    self._save()
+                self._end_if_asked()
+        except CannotWrite:
+            raise
+        except BaseException:
+            if self._whole and not self._ended:
+                self._save()
+            raise
+        self.passes_done += 1
+        self._save()
+
+    def _chunks(self) -> Iterator[Chunk]:
+        """The chunks of the stream; from asking for one until it is learned, model and stream do not agree."""
+        chunks = iter(self.stream)
+        while True:
+            self._whole = False
+            try:
+                chunk = next(chunks, None)
+            except HalfwidthError:
+                self._whole = True  # a stream that refuses a row stands in front of it
+                raise
+            if chunk is None:
+                self._whole = True
+                return
+            yield chunk
+
+    def _end_if_asked(self) -> None:
+        if self._ending is None or self._ending.received is None:
+            return
+        self._save()
+        self._ended = True
+        raise Interrupted(
+            f"ended by a signal after {self.stream.position:,} rows; what was learned is in {str(self.saving.path)!r}: "
+            "go on with the same arguments and resume (--resume)",
+            self._ending.received,
+        )
+
+    @property
+    def _next_report(self) -> int:
+        return self._after(self.model.n_seen_ - 1)
+
+    def _after(self, seen: int) -> int:
+        """The next number of rows at which to report."""
+        assert self.every is not None
+        if self.every != "doubling":
+            return (seen // self.every + 1) * self.every
+        at = _FIRST_REPORT
+        while at <= seen:
+            at *= 2
+        return at
+
+    def _cut(self, chunk: Chunk) -> Iterator[Chunk]:
+        """The chunk in pieces that end where a report is due."""
+        seen, at = self.model.n_seen_, 0
+        while self.report is not None and self.every is not None and self._after(seen) < seen + len(chunk) - at:
+            stop = at + self._after(seen) - seen
+            yield _part(chunk, at, stop)
+            seen, at = seen + stop - at, stop
+        yield chunk if at == 0 else _part(chunk, at, len(chunk))
+
+    def _tell(self) -> None:
+        """Let the model know what the stream did to its rows."""
+        facts: dict[str, Any] = {}
+        if len(self.stream.files) > 1:
+            facts["files"] = f"{len(self.stream.files)} in natural order, {self.stream.files[0]} first"
+        if self.stream.dialect is not None and self.stream.dialect.found:
+            facts["csv"] = self.stream.dialect.describe()
+        if self.stream.left_out:
+            facts["columns_left_out"] = f"{', '.join(self.stream.left_out)} (not numeric)"
+        if self.stream.skipped:
+            facts["skipped_rows"] = dict(self.stream.skipped)
+        if self.stream.skipped_for:
+            facts["skipped_rows_by_column"] = dict(self.stream.skipped_for)
+        if self.stream.other_levels:
+            facts["rows_of_level_other"] = dict(self.stream.other_levels)
+        if self.stream.notes:
+            notes = (f"{name}: {text}" for name, text in self.stream.notes.items())
+            facts["constants_of_the_first_rows"] = "; ".join(notes)
+        if self.model._second_pass:
+            facts["passes"] = 2
+        self.model._stream_facts = facts
+        if self.model.family == "logistic":
+            self.model.classes_ = np.array(self.stream.classes or (0, 1))
+
+    def _save(self) -> None:
+        self._tell()
+        self._saved = clock.monotonic()
+        if self.saving.path is None:
+            return
+        state = {
+            "kind": "fit",
+            "version": FIT_SCHEMA.version,
+            "model": self.model.to_state(),
+            "stream": self.stream.to_state(),
+            "passes_done": self.passes_done,
+        }
+        self.saving.write(state)
+
+
+def _part(chunk: Chunk, start: int, stop: int) -> Chunk:
+    cut = slice(start, stop)
+    weight, offset, group = (None if v is None else v[cut] for v in (chunk.weight, chunk.offset, chunk.group))
+    return Chunk(chunk.X[cut], chunk.y[cut], weight, offset, group, chunk.first_row, chunk.rows_read)

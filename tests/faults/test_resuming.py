@@ -1,0 +1,152 @@
+"""A run goes on with the rows it began with, or not at all: both sides are named."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import halfwidth
+from halfwidth.errors import InputError
+from halfwidth.streams import open_stream
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame({"a": rng.standard_normal(6_000), "b": rng.standard_normal(6_000)})
+    table["y"] = 1.0 + table["a"] - table["b"] + rng.standard_normal(6_000)
+    return table
+
+
+WRITERS = {
+    "csv": lambda table, path: table.to_csv(path, index=False),
+    "ndjson": lambda table, path: table.to_json(path, orient="records", lines=True, double_precision=15),
+    "parquet": lambda table, path: table.to_parquet(path, row_group_size=1_000),
+    "arrow": lambda table, path: table.to_feather(path, chunksize=1_000),
+}
+
+
+def learn(path, checkpoint, **options):
+    return halfwidth.fit(path, **{"target": "y", "checkpoint": checkpoint} | options)
+
+
+@pytest.mark.parametrize("format", list(WRITERS))
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.assign(a=t["a"] + 1e-3), "is another one|shorter|other columns"),
+        (lambda t: t[:3_000], "shorter|is another one"),
+        (lambda t: t.rename(columns={"a": "b", "b": "a"}), "other columns|is another one"),
+        (lambda t: t.sample(frac=1.0, random_state=0), "is another one|shorter|other columns"),
+        (lambda t: t.iloc[:0], "shorter|is another one|other columns|at least 1 rows"),
+    ],
+)
+def test_another_source_is_refused(frame, tmp_path, format, change, message):
+    path, checkpoint = tmp_path / f"rows.{format}", tmp_path / "run.ck"
+    WRITERS[format](frame, path)
+    learn(path, checkpoint)
+    WRITERS[format](change(frame), path)
+    with pytest.raises(InputError, match=message):
+        learn(path, checkpoint, resume=True)
+
+
+@pytest.mark.parametrize("format", ["csv", "ndjson"])
+def test_appended_rows_are_learned_as_if_they_had_been_there(frame, tmp_path, format):
+    path, checkpoint = tmp_path / f"rows.{format}", tmp_path / "run.ck"
+    WRITERS[format](frame[:4_000], path)
+    learn(path, checkpoint)
+    WRITERS[format](frame, path)
+    grown = learn(path, checkpoint, resume=True)
+    whole = halfwidth.fit(path, target="y")
+    assert grown.n_seen_ == 6_000
+    np.testing.assert_array_equal(grown.inference().bse, whole.inference().bse)
+
+
+def test_a_last_row_that_has_grown_is_refused(frame, tmp_path):
+    path, checkpoint = tmp_path / "rows.csv", tmp_path / "run.ck"
+    path.write_text(frame[:500].to_csv(index=False) + "1,1,2")
+    learn(path, checkpoint)
+    with open(path, "a") as file:
+        file.write("5\n1,1,2\n")
+    with pytest.raises(InputError, match="another last row"):
+        learn(path, checkpoint, resume=True)
+
+
+def test_new_files_in_a_folder_are_appended_and_missing_ones_are_noticed(frame, tmp_path):
+    folder, checkpoint = tmp_path / "rows", tmp_path / "run.ck"
+    folder.mkdir()
+    for part in range(3):
+        frame[part * 1_000 : (part + 1) * 1_000].to_csv(folder / f"part-{part}.csv", index=False)
+    learn(folder, checkpoint)
+    frame[3_000:4_000].to_csv(folder / "part-3.csv", index=False)
+    assert learn(folder, checkpoint, resume=True).n_seen_ == 4_000
+    (folder / "part-0.csv").unlink()
+    with pytest.raises(InputError, match=r"source (is another one|is shorter|has fewer files).*part-"):
+        learn(folder, checkpoint, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "b"}, "target must stay 'y'"),
+        ({"features": ["a"]}, "features must stay"),
+        ({"family": "huber"}, "HuberRegressor"),
+        ({"ridge": 0.5}, r"ridge=0\.5"),
+        ({"weight": "a"}, "weight must stay None"),
+    ],
+)
+def test_other_options_are_refused(frame, tmp_path, options, message):
+    checkpoint = tmp_path / "run.ck"
+    learn(frame, checkpoint)
+    with pytest.raises(InputError, match=message):
+        learn(frame, checkpoint, resume=True, **options)
+
+
+def test_a_stored_formula_is_compared_and_never_used(frame, tmp_path):
+    checkpoint = tmp_path / "run.ck"
+    learn(frame, checkpoint, target=None, formula="y ~ a")
+    with pytest.raises(InputError, match="give the formula again"):
+        learn(frame, checkpoint, target=None, resume=True)
+    with pytest.raises(InputError, match="formula must stay"):
+        learn(frame, checkpoint, target=None, formula="y ~ b", resume=True)
+
+
+@pytest.mark.parametrize("change", [lambda t: t.assign(a=t["a"] * 2), lambda t: t.astype({"a": "float32"})])
+def test_another_table_is_refused(frame, tmp_path, change):
+    checkpoint = tmp_path / "run.ck"
+    learn(frame, checkpoint)
+    with pytest.raises(InputError, match=r"source (is another one|has other columns)"):
+        learn(change(frame), checkpoint, resume=True)
+
+
+def test_a_table_is_no_file(frame, tmp_path):
+    checkpoint, path = tmp_path / "run.ck", tmp_path / "rows.csv"
+    frame.to_csv(path, index=False)
+    learn(frame, checkpoint)
+    with pytest.raises(InputError, match=r"it was 'rows'.*is now 'files'"):
+        learn(path, checkpoint, resume=True)
+
+
+@pytest.mark.parametrize(("resume_at", "given"), [(1, 0), (21, 20), (11, 10)])
+def test_a_source_that_is_read_once_needs_the_callers_word(monkeypatch, resume_at, given):
+    lines = [f"{i},{i}\n" for i in range(50)]
+
+    def stdin(first):
+        text = "a,y\n" + "".join(lines[first:])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    stdin(0)
+    stream = open_stream("-", target="y", chunk_rows=20)
+    next(iter(stream))
+    state = stream.to_state()
+    stdin(given)
+    with pytest.raises(InputError, match=r"give resume_at \(--resume-at\), 21 if it goes on"):
+        open_stream("-", state=state)
+    with pytest.raises(InputError, match="resume_at must lie between 1 and 21"):
+        open_stream("-", state=state, resume_at=22)
+    rest = [y for chunk in open_stream("-", state=state, resume_at=resume_at) for y in chunk.y.tolist()]
+    assert rest == [float(i) for i in range(20, 50)]
