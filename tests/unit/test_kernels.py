@@ -17,7 +17,7 @@ import halfwidth
 from halfwidth import CappedSGD, OverlappingBatchMeans, PowerStep, Problem, TruncatedSGD
 from halfwidth.errors import InputError
 from halfwidth.kernels import compile as compiled
-from halfwidth.kernels.cache_key import layout
+from halfwidth.kernels.cache_key import described
 from halfwidth.learners import SGD
 from halfwidth.problems import problem
 
@@ -217,5 +217,29 @@ def test_renamed_fields_of_an_argument_are_another_signature():
     from numba import typeof
 
     one, other = namedtuple("Pair", "a b"), namedtuple("Pair", "b a")
-    assert layout(typeof((one(1.0, 2.0), 3))) != layout(typeof((other(1.0, 2.0), 3)))
-    assert layout(typeof((one(1.0, 2.0), 3))) == layout(typeof((one(5.0, 2.0), 4)))
+    assert described(typeof((one(1.0, 2.0), 3))) != described(typeof((other(1.0, 2.0), 3)))
+    assert described(typeof((one(1.0, 2.0), 3))) == described(typeof((one(5.0, 2.0), 4)))
+    assert described(typeof(np.zeros(2))) != described(typeof(np.broadcast_to(np.zeros(1), 2)))
+
+
+MOVED = """
+    from typing import NamedTuple
+    from halfwidth.kernels import compile as compiled
+    {definition}
+
+    @compiled.kernel
+    def total(pair):
+        return pair.a + 10.0 * pair.b
+
+    print(total(Pair(1.0, 2.0)), list(total._compiled.stats.cache_hits.values()))
+"""
+
+
+def test_machine_code_is_compiled_again_when_the_class_of_an_argument_has_moved(tmp_path):
+    """The kernel and the fields stay as they are; the index on disk must not refer to a class that is gone."""
+    here = "class Pair(NamedTuple):\n        a: float\n        b: float"
+    (tmp_path / "pairs.py").write_text(
+        "from typing import NamedTuple\n\nclass Other(NamedTuple):\n    a: float\n    b: float\n"
+    )
+    scripts = [MOVED.format(definition=text) for text in (here, here, "from pairs import Other as Pair")]
+    assert [run_python(tmp_path, script).strip() for script in scripts] == ["21.0 []", "21.0 [1]", "21.0 []"]

@@ -82,14 +82,17 @@ class Closure:
             yield from self._parts(name, reads[name])
 
 
-def layout(numba_type: Any) -> str:
-    """A Numba type with the field names of its named tuples, which the type itself knows by their class only."""
-    fields = getattr(numba_type, "fields", None)
+def described(numba_type: Any) -> str:
+    """A Numba type as text, with the place and the fields of every named tuple in it."""
     members = getattr(numba_type, "types", None)
     if members is None:
-        return str(numba_type)
-    inner = [layout(member) for member in members]
-    return str(inner if fields is None else list(zip(fields, inner, strict=True)))
+        return repr(numba_type)
+    inner = [described(member) for member in members]
+    cls = getattr(numba_type, "instance_class", None)
+    if cls is None:
+        return f"({', '.join(inner)})"
+    fields = ", ".join(f"{name}: {text}" for name, text in zip(cls._fields, inner, strict=True))
+    return f"{cls.__module__}.{cls.__qualname__}({fields})"
 
 
 def digest_of(parts: Iterable[str]) -> str:

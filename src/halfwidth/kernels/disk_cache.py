@@ -13,7 +13,7 @@ from typing import Any
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from halfwidth.kernels.arrays import Function
-from halfwidth.kernels.cache_key import layout
+from halfwidth.kernels.cache_key import described
 
 
 class KeyedCache(FunctionCache):
@@ -30,8 +30,9 @@ class KeyedCache(FunctionCache):
 
     def __init__(self, function: Function, key: str) -> None:
         FunctionCache.__init__(self, function)
-        name = f"{function.__module__}.{function.__name__}-{key[:20]}.{sys.implementation.cache_tag}"
+        name = f"{function.__module__}.{function.__name__}.{key[:20]}.{sys.implementation.cache_tag}"
         self._cache_file = IndexDataCacheFile(self._cache_path, name, key)
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        return sig, codegen.magic_tuple(), str([layout(argument) for argument in sig])
+        # As text, so that an index can be read after a class that one of its signatures names has moved.
+        return (*(described(argument) for argument in sig), *map(str, codegen.magic_tuple()))

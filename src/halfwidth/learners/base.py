@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.checks import check_count
+from halfwidth.docstrings import share_parameters
 from halfwidth.errors import InputError
 from halfwidth.inference import Result
 from halfwidth.kernels.rows import finite_rows
@@ -25,7 +26,9 @@ from halfwidth.state.guard import guard_of
 from halfwidth.watchers import Watcher
 from halfwidth.watchers.base import Critical
 
-_SECTIONS = ("Raises", "See Also", "Notes", "References", "Examples")
+_OPTIONS = """    **options
+        What every learner takes: step, watchers, seed, theta_0, warm_start and burn_in; see `Learner`.
+"""
 
 
 class LearnerOptions(TypedDict, total=False):
@@ -37,17 +40,6 @@ class LearnerOptions(TypedDict, total=False):
     theta_0: ArrayLike | None
     warm_start: int
     burn_in: int
-
-
-def with_parameters(doc: str | None, template: str | None) -> str | None:
-    """A docstring with the section Parameters of another one, before its first section."""
-    if doc is None or template is None or "\n    Parameters\n" in doc:
-        return doc
-    start = template.index("    Parameters\n")
-    section = template[start : template.index("    Raises\n")]
-    ends = [doc.find(f"\n    {name}\n    ---") + 1 for name in _SECTIONS]
-    at = min((end for end in ends if end > 0), default=len(doc))
-    return doc[:at] + section + doc[at:]
 
 
 class Learner(Trajectory):
@@ -78,8 +70,7 @@ class Learner(Trajectory):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "__init__" not in vars(cls):
-            cls.__doc__ = with_parameters(cls.__doc__, Learner.__doc__)
+        share_parameters(cls, _OPTIONS)
 
     def run(self, steps: int) -> Self:
         """Draw rows from the problem and learn from each.
@@ -127,10 +118,10 @@ class Learner(Trajectory):
 
         Raises
         ------
-        InputError
-            A row is not finite; the rows before it were learned.
         Diverged
             An iterate is not finite.
+        InputError
+            A row is not finite; the rows before it were learned.
         """
         array = np.ascontiguousarray(rows, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != self.problem.row_size:

@@ -48,16 +48,10 @@ class BandwidthWatcher(DyadicWatcher):
 
     Parameters
     ----------
-    dim : int
-        Dimension of the iterates.
     step_exponent : float
         Exponent a of the steps that made the iterates, strictly between 1/2 and 1.
     batch_constant : float, optional
         The constant C; each estimator has its own default.
-    view : {"full", "diagonal", "projection"}
-        What is kept of the covariance.
-    projection : array_like of shape (p, dim), optional
-        The directions that are kept, exactly when `view="projection"`.
     """
 
     settings: tuple[str, ...] = ("step_exponent", "batch_constant")

@@ -97,7 +97,8 @@ class BurnIn(Watcher):
     Notes
     -----
     Generations of the watcher start after t_0, t_0 / share, t_0 / share^2, ... rows; two are alive at any time. The
-    reported one is the youngest that has discarded at most `share` of the rows.
+    reported one is the youngest that has discarded at most `share` of the rows; the n of a result is the number of rows
+    that it has seen.
 
     Examples
     --------
@@ -178,18 +179,6 @@ class BurnIn(Watcher):
         return self._reported.diagnostics()
 
     def result(self, critical: Critical = "calibrated") -> Result:
-        """Result of the reported generation.
-
-        Parameters
-        ----------
-        critical : {"calibrated", "normal"}
-            Quantiles of the limit law of the estimator, or of the normal law for comparison.
-
-        Returns
-        -------
-        Result
-            Its n is the number of rows that the generation has seen.
-        """
         result = self._reported.result(critical)
         return replace(result, method=f"{self.kind} {result.method}")
 

@@ -45,18 +45,10 @@ class EqualBatchMeans(BandwidthWatcher):
 
     Parameters
     ----------
-    dim : int
-        Dimension of the iterates.
     lugsail : bool
         Whether the bias of order tau/b is removed, at the price of more variance.
-    step_exponent : float
-        Exponent a of the steps that made the iterates, strictly between 1/2 and 1.
     batch_constant : float, default 1.0
         Constant C of the batch length, the smallest power of two of at least C n^((1+a)/2).
-    view : {"full", "diagonal", "projection"}
-        What is kept of the covariance.
-    projection : array_like of shape (p, dim), optional
-        The directions that are kept, exactly when `view="projection"`.
 
     Notes
     -----

@@ -59,16 +59,10 @@ class Extrapolated(DyadicWatcher):
 
     Parameters
     ----------
-    dim : int
-        Dimension of the iterates.
     step : schedule
         The steps of the learner that made the iterates.
     batches : int
         Number M of batches, 4 to 32.
-    view : {"full", "diagonal", "projection"}
-        What is kept of the covariance.
-    projection : array_like of shape (p, dim), optional
-        The directions that are kept, exactly when `view="projection"`.
 
     Notes
     -----

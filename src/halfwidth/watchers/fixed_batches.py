@@ -47,14 +47,8 @@ class FixedBatchMeans(DyadicWatcher):
 
     Parameters
     ----------
-    dim : int
-        Dimension of the iterates.
     batches : int
         Number m of batches, 2 to 32.
-    view : {"full", "diagonal", "projection"}
-        What is kept of the covariance.
-    projection : array_like of shape (p, dim), optional
-        The directions that are kept, exactly when `view="projection"`.
 
     Notes
     -----

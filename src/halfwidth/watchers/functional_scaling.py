@@ -73,15 +73,11 @@ class FunctionalScaling(ViewedWatcher):
 
     Parameters
     ----------
-    dim : int
-        Dimension of the iterates.
     power : {1, 4, 6}
         Power m of the functional of the path. Larger powers have lighter tails; 1 is the most robust to a few large
         excursions. `RandomScaling` is the power 2.
     view : {"diagonal", "projection"}
         What is kept; there is no full covariance, since the functional is not a quadratic form.
-    projection : array_like of shape (p, dim), optional
-        The directions that are kept, exactly when `view="projection"`.
 
     Notes
     -----

@@ -92,8 +92,6 @@ class IncreasingBatchMeans(StudentWatcher):
 
     Parameters
     ----------
-    dim : int
-        Dimension of the iterates.
     planned_rows : int
         Number n of rows that the batches are planned for; more rows may follow.
     batches : int, optional
@@ -102,8 +100,6 @@ class IncreasingBatchMeans(StudentWatcher):
         Exponent a of the steps that made the iterates, strictly between 1/2 and 1.
     view : {"full", "diagonal", "projection"}
         What is kept: memory is O(dim^2), O(dim) or O(p dim).
-    projection : array_like of shape (p, dim), optional
-        The directions that are kept, exactly when `view="projection"`.
 
     Notes
     -----

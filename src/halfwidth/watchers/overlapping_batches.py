@@ -35,8 +35,6 @@ class OverlappingBatchMeans(ViewedWatcher):
 
     Parameters
     ----------
-    dim : int
-        Dimension of the iterates.
     step_exponent : float
         Exponent a of the steps eta k^-a that made the iterates, strictly between 1/2 and 1.
     block_constant : float
@@ -63,6 +61,9 @@ class OverlappingBatchMeans(ViewedWatcher):
     Blocks grow like the correlation time of the iterates, about k^a rows at row k. There are few of them at any
     practical n, so that a normal critical value covers too little; `law` is the Brownian functional of the block plan
     at this n, calibrated by its weights. The estimate is valid for independent, Markov and state-dependent data.
+
+    When trajectories are pooled the average is weighted by rows and the covariance by the sum of block ages; the law is
+    that of the independent functionals together.
 
     References
     ----------
@@ -170,19 +171,6 @@ class OverlappingBatchMeans(ViewedWatcher):
         return float(np.max(0.5 * variances[moving] / spread[moving], initial=0.0))
 
     def pool(self, other: Self) -> Self:
-        """Join with an independent trajectory.
-
-        Parameters
-        ----------
-        other : Self
-            A watcher of the same block plan, dimension and view.
-
-        Returns
-        -------
-        Self
-            A new watcher. The average is weighted by rows and the covariance by the sum of block ages; the law is that
-            of the two independent functionals together.
-        """
         self._check_partner(other, 2)
         joined = self._blank()
         joined._pieces = self._as_pieces() + other._as_pieces()

@@ -75,18 +75,15 @@ class RandomScaling(ViewedWatcher):
 
     Parameters
     ----------
-    dim : int
-        Dimension of the iterates.
     view : {"full", "diagonal", "projection"}
         What is kept: time and memory are O(dim^2), O(dim) or O(p dim).
-    projection : array_like of shape (p, dim), optional
-        The directions that are kept, exactly when `view="projection"`.
 
     Notes
     -----
     covariance() is 6 V_n with V_n = n^-2 sum_k k^2 (theta_bar_k - theta_bar_n)(theta_bar_k - theta_bar_n)'. It does not
     converge to Sigma; its mean does, and the studentised average has the law of Z / sqrt(6 int B^2), B a Brownian
-    bridge. Intervals are wider than those of a consistent estimate.
+    bridge. Intervals are wider than those of a consistent estimate. Pooled trajectories are weighted by rows, in the
+    average and in the scaling.
 
     References
     ----------
@@ -190,18 +187,6 @@ class RandomScaling(ViewedWatcher):
         return Diagnostics(self.law().degrees_of_freedom)
 
     def pool(self, other: Self) -> Self:
-        """Join with an independent trajectory.
-
-        Parameters
-        ----------
-        other : Self
-            A watcher of the same dimension and view.
-
-        Returns
-        -------
-        Self
-            A new watcher; average and scaling are both weighted by rows.
-        """
         self._check_partner(other, 2)
         joined = self._blank()
         joined._pieces = (self._pieces or (self._n,)) + (other._pieces or (other._n,))

@@ -184,19 +184,8 @@ class StudentWatcher(ViewedWatcher):
         return Pooled(self.n_seen, self.estimate(), self.covariance(), nu, self._spread(), self.block_rows())
 
     def pool(self, other: Self) -> Self:
-        """Join with an independent trajectory.
-
-        Parameters
-        ----------
-        other : Self
-            A watcher of the same settings, dimension and view.
-
-        Returns
-        -------
-        Self
-            A new watcher. The average is weighted by rows, the covariance by degrees of freedom, which add up.
-        """
         self._check_partner(other, self.least_rows)
+        # The average is weighted by rows, the covariance by degrees of freedom, which add up.
         a, b = self._summary(), other._summary()
         n, nu = a.n + b.n, a.nu + b.nu
         joined = self._blank()

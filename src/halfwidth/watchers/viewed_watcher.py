@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
+from halfwidth.docstrings import share_parameters
 from halfwidth.errors import CannotPool, NotEnoughData
 from halfwidth.watchers.base import State, Watcher
 from halfwidth.watchers.view import View, ViewName
@@ -23,6 +24,10 @@ class ViewedWatcher(Watcher):
     projection : array_like of shape (p, dim), optional
         The directions that are kept, exactly when `view="projection"`.
     """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        share_parameters(cls)
 
     def __init__(self, dim: int, view: ViewName, projection: ArrayLike | None) -> None:
         self._view = View.of(view, dim, projection)

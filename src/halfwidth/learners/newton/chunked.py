@@ -61,11 +61,6 @@ _MOST_HALVINGS = 30
 class ChunkedNewton(OwnResult):
     """Renewable Newton on a problem's own stream, with its gradient and Hessian; no step size is needed.
 
-    Raises
-    ------
-    InputError
-        The problem has no `hessian`.
-
     Notes
     -----
     Chunks of rows are linearised at the estimate so far; the result is the root of the sum of the linearised equations,

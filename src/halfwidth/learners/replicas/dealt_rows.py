@@ -69,8 +69,6 @@ class DealtRuns(Learner):
         Number K of runs.
     meet : int
         The runs are set to their mean after every so many rows; 0 for never.
-    **options
-        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
     """
 
     kept = ("runs", "totals")

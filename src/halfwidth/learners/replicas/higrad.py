@@ -41,12 +41,8 @@ class HiGrad(DealtRuns, OwnResult):
 
     Parameters
     ----------
-    problem : Problem
-        The gradient, and the source of rows where there is one.
     shared : tuple of int
         Rows of each segment before it splits: (n_0, n_1) splits after n_0 rows, and again after n_1 rows per thread.
-    **options
-        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
 
     Raises
     ------

@@ -28,8 +28,6 @@ class LocalSGD(DealtRuns):
         Number K of workers; rows are dealt to them in turn.
     every : int
         Rows that each worker sees between two averagings.
-    **options
-        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
 
     References
     ----------

@@ -19,8 +19,7 @@ from halfwidth.checks import check_count
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import capped_step, no_cap, note
-from halfwidth.learners.base import LearnerOptions
-from halfwidth.learners.replicas.perturbed_copies import Copies, CopiesResult, Rule, draw_weights
+from halfwidth.learners.replicas.perturbed_copies import Copies, CopiesOptions, CopiesResult, draw_weights
 from halfwidth.problems import Problem
 
 
@@ -76,16 +75,10 @@ class MiniBatchBootstrap(CopiesResult):
 
     Parameters
     ----------
-    problem : Problem
-        The gradient, and the source of rows where there is one.
-    copies : int
-        Number B of copies.
     batch : int
         Rows that make a step; longer than the memory of the rows.
-    rule : {"normal", "percentile", "cheap"}
-        How the copies become an interval; see `MultiplierBootstrap`.
     **options
-        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
+        What `MultiplierBootstrap` takes, but for `block`.
 
     References
     ----------
@@ -103,17 +96,9 @@ class MiniBatchBootstrap(CopiesResult):
     settings = ("copies", "batch", "rule")
     kept = (*CopiesResult.kept, "batch_gradients", "batch_curvature")
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        copies: int = 100,
-        batch: int = 25,
-        rule: Rule = "normal",
-        **options: Unpack[LearnerOptions],
-    ) -> None:
+    def __init__(self, problem: Problem, *, batch: int = 25, **options: Unpack[CopiesOptions]) -> None:
         self.batch = check_count("batch", batch)
-        super().__init__(problem, copies=copies, rule=rule, **options)
+        super().__init__(problem, **options)
 
     def _prepare(self) -> None:
         super()._prepare()

@@ -38,8 +38,7 @@ from halfwidth.checks import check_count
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import capped_step, no_cap
-from halfwidth.learners.base import LearnerOptions
-from halfwidth.learners.replicas.perturbed_copies import Copies, CopiesResult, Rule, draw_weights
+from halfwidth.learners.replicas.perturbed_copies import Copies, CopiesOptions, CopiesResult, draw_weights
 from halfwidth.problems import Problem
 
 
@@ -91,16 +90,11 @@ class MultiplierBootstrap(CopiesResult):
 
     Parameters
     ----------
-    problem : Problem
-        The gradient, and the source of rows where there is one.
-    copies : int
-        Number B of copies.
     block : int
         Rows over which a weight stays the same; 1 for independent rows, longer than the dependence otherwise.
-    rule : {"normal", "percentile", "cheap"}
-        How the copies become an interval; the module's text has the table.
     **options
-        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
+        Number of `copies` (100 by default), the `rule` that makes an interval of them ("normal", "percentile" or
+        "cheap"; the module's text has the table), and what every learner takes; see `Learner`.
 
     Raises
     ------
@@ -123,17 +117,9 @@ class MultiplierBootstrap(CopiesResult):
     name = "bootstrap"
     settings = ("copies", "block", "rule")
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        copies: int = 100,
-        block: int = 1,
-        rule: Rule = "normal",
-        **options: Unpack[LearnerOptions],
-    ) -> None:
+    def __init__(self, problem: Problem, *, block: int = 1, **options: Unpack[CopiesOptions]) -> None:
         self.block = check_count("block", block)
-        super().__init__(problem, copies=copies, rule=rule, **options)
+        super().__init__(problem, **options)
 
     def _prepare(self) -> None:
         super()._prepare()

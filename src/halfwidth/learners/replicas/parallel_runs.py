@@ -35,8 +35,6 @@ class ParallelRuns(DealtRuns, OwnResult):
         Its data must not depend on theta.
     runs : int
         Number K of runs; rows are dealt to them in turn.
-    **options
-        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
 
     References
     ----------
@@ -91,8 +89,6 @@ class HullOfRuns(ParallelRuns):
         Its data must not depend on theta.
     runs : int
         Number K of runs.
-    **options
-        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
 
     Notes
     -----

@@ -55,13 +55,31 @@ def draw_weights(rng: np.random.Generator, weights: Vector) -> None:
         bits >>= 1
 
 
+class CopiesOptions(LearnerOptions, total=False):
+    """The keyword arguments that both bootstraps take; `CopiesResult` documents the first two."""
+
+    copies: int
+    rule: Rule
+
+
 class CopiesResult(OwnResult):
-    """What the averages of perturbed copies say about the average of the trajectory."""
+    """What the averages of perturbed copies say about the average of the trajectory.
+
+    Parameters
+    ----------
+    copies : int
+        Number B of copies.
+    rule : {"normal", "percentile", "cheap"}
+        How the copies become an interval: normal quantiles with their covariance, their own quantiles, or Student's t
+        around the trajectory's own average.
+    """
 
     kept: ClassVar[tuple[str, ...]] = ("weights", "members", "totals")
     generators = ("rng", "_weight_rng")
 
-    def __init__(self, problem: Problem, *, copies: int, rule: Rule, **options: Unpack[LearnerOptions]) -> None:
+    def __init__(
+        self, problem: Problem, *, copies: int = 100, rule: Rule = "normal", **options: Unpack[LearnerOptions]
+    ) -> None:
         if rule not in ("normal", "percentile", "cheap"):
             raise InputError.of("rule", "be 'normal', 'percentile' or 'cheap'", rule)
         self.copies = check_count("copies", copies, at_least=1 if rule == "cheap" else 2)

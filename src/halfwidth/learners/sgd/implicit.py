@@ -100,11 +100,6 @@ def descend_implicitly(sample: Function, gradient: Function, hessian: Function) 
 class ImplicitSGD(Learner):
     """SGD with implicit steps; needs `Problem.hessian`.
 
-    Raises
-    ------
-    InputError
-        The problem has no `hessian`.
-
     Notes
     -----
     theta_k = theta_{k-1} - eta_k g(theta_k, x_k): the step ends where the gradient is taken, so that no step size

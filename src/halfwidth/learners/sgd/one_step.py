@@ -33,7 +33,6 @@ the running mean, the batches and the choice of their length are halfwidth's.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -47,6 +46,7 @@ from halfwidth.kernels.steps import advance, capped_step, no_cap
 from halfwidth.learners.learner_state import State
 from halfwidth.learners.newton.expansion import Expansion, stream_batches
 from halfwidth.learners.own_result import OwnResult, needed_hessian
+from halfwidth.learners.sgd.row_expansions import RowExpansions
 
 FIRST_LENGTH = 50
 FEWEST_BATCHES = 8
@@ -56,27 +56,10 @@ DOUBT = 1.0
 dimensions and 8% in one; three of them miss most answers at 5,000 rows (performative mean: 0.81 covered, not 0.90)."""
 
 
-class RunningExpansion(NamedTuple):
-    """The rows of a chunk, each expanded at the running mean of the iterates before it."""
-
-    mean: Vector
-    """theta_bar_{k-1}, updated in place."""
-    vectors: Vector
-    """Takes b_k = H_k (theta_bar_{k-1} - theta_0) - g_k."""
-    directions: Vector
-    """Takes u_k."""
-    weights: Vector
-    """Takes w_k."""
-    shifts: Vector
-    """Takes c_k; H_k = w_k u_k u_k' + c_k I."""
-    grad: Vector
-    """Scratch space for a gradient."""
-
-
 def gather(sample: Function, gradient: Function, curvature: Function, hessian: Function) -> Function:
     """The loop of capped SGD that expands each row at the running mean."""
 
-    def one_step_steps(rng: np.random.Generator | None, data: RowData, path: Path, work: RunningExpansion) -> None:
+    def one_step_steps(rng: np.random.Generator | None, data: RowData, path: Path, work: RowExpansions) -> None:
         theta, params, mean, grad = path.theta, data.params, work.mean, work.grad
         dim = theta.shape[0]
         for i in range(data.rows.shape[0]):
@@ -100,11 +83,6 @@ def gather(sample: Function, gradient: Function, curvature: Function, hessian: F
 
 class OneStep(OwnResult):
     """Capped SGD with a one-step centre and batch means of its residuals.
-
-    Raises
-    ------
-    InputError
-        The problem has no `hessian`.
 
     Notes
     -----
@@ -149,7 +127,7 @@ class OneStep(OwnResult):
 
     def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
         part = self._expansion[: len(rows)]
-        work = RunningExpansion(self._mean, part.vectors, part.directions, part.weights, part.shifts, self._grad)
+        work = RowExpansions(self._mean, part.vectors, part.directions, part.weights, part.shifts, self._grad)
         self._run_loop(draw, rows, thetas, self.step(k), self._averaged(k), work)
         part.enter(self._batches)
 

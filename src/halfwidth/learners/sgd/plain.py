@@ -91,11 +91,6 @@ class SGD(Learner):
 class CappedSGD(SGD):
     """Averaged SGD whose step never exceeds the inverse of the row's curvature bound.
 
-    Raises
-    ------
-    InputError
-        The problem has no `curvature`.
-
     Notes
     -----
     Steps are min(eta_k, 1 / kappa_k). As eta_k falls the cap stops to bind, so that the limit is that of `SGD`. The

@@ -17,7 +17,7 @@ Jacobian is A = E grad^2 F + J with J = d/dtheta' E_{pi_theta'} grad F(theta), a
 
 from __future__ import annotations
 
-from typing import NamedTuple, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -30,7 +30,9 @@ from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import advance, capped_step, no_cap
 from halfwidth.learners.base import LearnerOptions
 from halfwidth.learners.learner_state import State
+from halfwidth.learners.newton.expansion import Expansion
 from halfwidth.learners.own_result import OwnResult, needed_hessian, sandwich
+from halfwidth.learners.sgd.row_expansions import RowExpansions
 from halfwidth.problems import Problem
 
 FIRST_LENGTH = 50
@@ -38,41 +40,23 @@ MOST_BATCHES = 256
 FEWEST_BATCHES = 8
 
 
-class PlugInWork(NamedTuple):
-    """What the loop notes about every row of a chunk."""
-
-    at_mean: bool
-    """Whether gradients and Hessians are taken at the running mean rather than at the iterate."""
-    mean: Vector
-    """The running mean of the iterates, updated in place."""
-    grads: Vector
-    """Takes the gradients."""
-    directions: Vector
-    """Takes u_k."""
-    weights: Vector
-    """Takes w_k; the Hessian is w_k u_k u_k' + c_k I."""
-    grad: Vector
-    """Scratch space for a gradient."""
-
-
 def gather(sample: Function, gradient: Function, curvature: Function, hessian: Function) -> Function:
-    """The loop of capped SGD that notes each row's gradient and Hessian; returns the sum of the c_k."""
+    """The loop of capped SGD that notes each row's gradient and Hessian, at the running mean or at the iterate."""
 
-    def plug_in_steps(rng: np.random.Generator | None, data: RowData, path: Path, work: PlugInWork) -> float:
+    def plug_in_steps(
+        rng: np.random.Generator | None, data: RowData, path: Path, at_mean: bool, work: RowExpansions
+    ) -> None:
         theta, params, mean = path.theta, data.params, work.mean
-        shift = 0.0
         for i in range(data.rows.shape[0]):
             row = data.rows[i]
             sample(rng, theta, data.state, params, row)
-            point = mean if work.at_mean else theta
-            work.weights[i], more = hessian(point, row, params, work.directions[i])
-            shift += more
-            gradient(point, row, params, work.grads[i])
+            point = mean if at_mean else theta
+            work.weights[i], work.shifts[i] = hessian(point, row, params, work.directions[i])
+            gradient(point, row, params, work.vectors[i])
             gradient(theta, row, params, work.grad)
             advance(theta, capped_step(path.steps[i], curvature(theta, row, params)), work.grad, path.thetas[i])
             for j in range(theta.shape[0]):
                 mean[j] += (theta[j] - mean[j]) / (path.first + i + 1)
-        return shift
 
     return plug_in_steps
 
@@ -86,13 +70,6 @@ class PlugIn(OwnResult):
         Must have a `hessian`.
     long_run : bool, default False
         Whether S is the long-run covariance of the gradients, for dependent rows, rather than that of single ones.
-    **options
-        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
-
-    Raises
-    ------
-    InputError
-        The problem has no `hessian`.
 
     Notes
     -----
@@ -127,8 +104,7 @@ class PlugIn(OwnResult):
         self._curvature = np.zeros((dim, dim))
         self._noise = np.zeros((dim, dim))
         self._batches = BatchStore(dim, FIRST_LENGTH, MOST_BATCHES, hessians=False)
-        self._grads, self._directions = np.empty_like(self._thetas), np.empty_like(self._thetas)
-        self._row_weights = np.empty(len(self._thetas))
+        self._expansion = Expansion.room(len(self._thetas), dim)
         self._set_loops(gather, problem.gradient, problem.curvature or no_cap, hessian)
 
     def _start_at(self, theta: Vector) -> None:
@@ -144,19 +120,18 @@ class PlugIn(OwnResult):
         return FEWEST_BATCHES * FIRST_LENGTH if self.long_run else self.problem.dim + 1
 
     def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
-        size = len(rows)
-        grads, directions, weights = self._grads[:size], self._directions[:size], self._row_weights[:size]
-        work = PlugInWork(self.long_run, self._mean, grads, directions, weights, self._grad)
-        shift = self._run_loop(draw, rows, thetas, self.step(k), self._averaged(k), work)
-        self._curvature += (directions.T * weights) @ directions
-        self._curvature[np.diag_indices_from(self._curvature)] += shift
+        part = self._expansion[: len(rows)]
+        grads, directions, weights = part.vectors, part.directions, part.weights
+        work = RowExpansions(self._mean, grads, directions, weights, part.shifts, self._grad)
+        self._run_loop(draw, rows, thetas, self.step(k), self._averaged(k), self.long_run, work)
+        self._curvature += part.hessian()
         if self.long_run:
             at = 0
             while at < len(grads):
-                part = grads[at : at + self._batches.room]
-                edges = self._batches.edges(len(part))
-                self._batches.add(edges, np.add.reduceat(part, edges[:-1]), None)
-                at += len(part)
+                some = grads[at : at + self._batches.room]
+                edges = self._batches.edges(len(some))
+                self._batches.add(edges, np.add.reduceat(some, edges[:-1]), None)
+                at += len(some)
         else:
             self._noise += grads.T @ grads
 

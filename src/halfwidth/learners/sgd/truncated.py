@@ -75,14 +75,10 @@ class TruncatedSGD(Learner):
 
     Parameters
     ----------
-    problem : Problem
-        The gradient, and the source of rows where there is one.
     threshold : Threshold, optional
         The longest move d_k = D k^-b that passes.
     sets : TruncationSets, optional
         The balls K_q that iterates must stay in after q truncations.
-    **options
-        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
 
     Attributes
     ----------

@@ -79,8 +79,6 @@ class ZerothOrderSGD(Learner):
         Number m of coordinates that are probed per row; all by default.
     spacing : schedule, optional
         Distance h_k of the two evaluations from theta.
-    **options
-        What every learner takes: step, watchers, seed, theta_0, warm_start, burn_in; see `Learner`.
 
     Raises
     ------

@@ -1,0 +1,89 @@
+"""Docstrings completed from the base class: own entries win, the order is that of the signature."""
+
+from halfwidth.docstrings import share_parameters
+
+
+class Base:
+    """A base.
+
+    Parameters
+    ----------
+    dim : int
+        The dimension,
+        on two lines.
+    seed : int
+        The seed.
+
+    Raises
+    ------
+    InputError
+        Something is wrong.
+    """
+
+    def __init__(self, dim, seed=0):
+        self.dim, self.seed = dim, seed
+
+
+def test_arguments_of_the_base_class_are_added_in_the_order_of_the_signature():
+    class Child(Base):
+        """A child.
+
+        Text between.
+
+        Notes
+        -----
+        One formula.
+        """
+
+        def __init__(self, dim, *, own=1, **options):
+            super().__init__(dim, **options)
+
+    Child.__doc__ = "\n".join(line[4:] if line.startswith("        ") else line for line in Child.__doc__.split("\n"))
+    share_parameters(Child, "    **options\n        What `Base` takes.\n")
+    expected = """A child.
+
+    Text between.
+
+    Parameters
+    ----------
+    dim : int
+        The dimension,
+        on two lines.
+    **options
+        What `Base` takes.
+
+    Raises
+    ------
+    InputError
+        Something is wrong.
+
+    Notes
+    -----
+    One formula.
+    """
+    assert Child.__doc__ == expected
+
+
+def test_entries_of_the_class_itself_win():
+    class Child(Base):
+        __doc__ = """A child.
+
+    Parameters
+    ----------
+    seed : int
+        Another seed.
+    """
+
+    share_parameters(Child)
+    assert "Another seed." in Child.__doc__
+    assert "The seed." not in Child.__doc__
+    assert Child.__doc__.index("dim : int") < Child.__doc__.index("seed : int")
+
+
+def test_without_docstrings_nothing_happens():
+    class Child(Base):
+        pass
+
+    Child.__doc__ = None
+    share_parameters(Child)
+    assert Child.__doc__ is None
