@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 import halfwidth as hw
 from halfwidth.inference import Diagnostics, Ellipsoid, NormalLaw, WaldTest
+from halfwidth.inference.tables import Summary
 
 Number = float | NDArray[np.float64]
 
@@ -24,6 +25,6 @@ assert_type(result.pvalues, NDArray[np.float64])
 assert_type(result.conf_int(), NDArray[np.float64])
 assert_type(result.wald_test([1.0, 0.0]), WaldTest)
 assert_type(result.ellipsoid(), Ellipsoid)
-assert_type(result.summary(), str)
+assert_type(result.summary(), Summary)
 assert_type(result.with_facts(("short-run", "run longer"), capped_share=0.1), hw.Result)
 assert_type(diagnostics.with_facts(truncations=3), Diagnostics)

@@ -66,14 +66,18 @@ def test_a_wrong_type_is_reported(tmp_path: Path) -> None:
     assert "Incompatible types in assignment" in output
 
 
+FRAMES = {"Result.to_frame"}
+"""Methods that return a pandas frame, for which mypy knows no types without pandas-stubs."""
+
+
 def test_no_public_name_is_any(tmp_path: Path) -> None:
     """Neither a public name, nor what a public method or property returns."""
     names = [*hw.__all__, *(member for name in hw.__all__ for member in members(name))]
     kinds = revealed(names, tmp_path)
     assert set(kinds) == set(names)
     assert len(kinds) > 200
-    unknown = [name for name, kind in kinds.items() if kind == "Any" or kind.endswith("-> Any")]
-    assert not unknown
+    unknown = {name for name, kind in kinds.items() if kind == "Any" or kind.endswith("-> Any")}
+    assert unknown <= FRAMES
 
 
 def test_any_would_be_seen(tmp_path: Path) -> None:

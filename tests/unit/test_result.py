@@ -182,14 +182,14 @@ def test_the_summary_says_what_the_errors_rest_on():
         "correlation time about 37 rows",
         "3 truncations",
         "12.5% of steps capped",
-        "[5%",
-        "95%]",
+        "[0.05",
+        "0.95]",
         "intercept",
         "warning (few-blocks): run longer",
     ):
         assert part in text
     row = next(line for line in text.splitlines() if line.startswith("age"))
-    assert row.split()[1:4] == ["-2", "0.15", "-13.333"]
+    assert row.split()[1:4] == ["-2.0000", "0.1500", "-13.333"]
     assert "theta[2]" in result().summary()
     assert "warning" not in result().summary()
 

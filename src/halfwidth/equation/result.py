@@ -7,16 +7,16 @@ degrees of freedom among their directions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.equation.errors import Errors
 from halfwidth.errors import NotIdentified
+from halfwidth.inference.laws import LimitLaw
 from halfwidth.inference.result import Result
 from halfwidth.inference.student_law import StudentLaw, student_quantile, student_tail
-from halfwidth.inference.wald import WaldTest
 
 Vector = NDArray[np.float64]
 
@@ -57,13 +57,8 @@ class EquationResult(Result):
     def tails(self, t: ArrayLike, directions: Vector) -> Vector:
         return student_tail(t, self.degrees_of_freedom(directions))
 
-    def wald_test(self, R: ArrayLike, r: ArrayLike = 0.0) -> WaldTest:
-        rows = np.atleast_2d(self._check_directions(R))
-        smallest = float(self.degrees_of_freedom(rows).min())
-        return replace(self, law=StudentLaw(smallest))._plain_wald(rows, r)
-
-    def _plain_wald(self, rows: Vector, r: ArrayLike) -> WaldTest:
-        return super().wald_test(rows, r)
+    def _joint_law(self, directions: Vector) -> LimitLaw:
+        return StudentLaw(float(self.degrees_of_freedom(directions).min()))
 
     def _check_directions(self, direction: ArrayLike) -> Vector:
         v = super()._check_directions(direction)

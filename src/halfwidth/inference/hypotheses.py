@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.errors import InputError
+from halfwidth.errors import InputError, UnknownName
 
 Vector = NDArray[np.float64]
 
@@ -63,8 +63,10 @@ def parse_hypotheses(text: str | Sequence[str], names: Sequence[str]) -> Hypothe
 
     Raises
     ------
+    UnknownName
+        Where a text names no coefficient.
     InputError
-        Where a text is not linear in the names, or is no expression at all; the message says where.
+        Where it is not linear in the names, or is no expression at all; the message says where.
 
     Examples
     --------
@@ -115,8 +117,9 @@ class _Reader:
                 at += 1
             else:
                 word = _WORD.match(self.text, at)
-                what = f"no coefficient {word[0]!r}; there are: {', '.join(self.names)}" if word else "unknown sign"
-                raise self._fail(what if word else f"{what} {self.text[at]!r}", at)
+                if word:
+                    raise UnknownName.among("coefficient", word[0], self.names)
+                raise self._fail(f"unknown sign {self.text[at]!r}", at)
         return tokens
 
     def _ends(self, name: str, at: int) -> bool:

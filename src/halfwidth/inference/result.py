@@ -18,12 +18,12 @@ from halfwidth.inference.diagnostics import Diagnostics, Facts
 from halfwidth.inference.directions import check_directions, direction_variances
 from halfwidth.inference.interval import Interval
 from halfwidth.inference.laws import LimitLaw
-from halfwidth.inference.summary import summary_text
-from halfwidth.inference.wald import Ellipsoid, WaldTest, ellipsoid, wald_test
+from halfwidth.inference.simultaneous import max_t_quantile
+from halfwidth.inference.statements import Statements
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Statements):
     """An estimate of theta with its covariance, and the limit law of the studentised estimate.
 
     Learners and watchers return results; the names of attributes and methods are those of statsmodels. A result is
@@ -158,21 +158,30 @@ class Result:
         """
         return self._full_covariance("cov_params()") / self.n
 
-    def conf_int(self, alpha: float = 0.05) -> NDArray[np.float64]:
+    def conf_int(self, alpha: float = 0.05, *, simultaneous: bool = False) -> NDArray[np.float64]:
         """Return the bounds of every coefficient, as statsmodels does.
 
         Parameters
         ----------
         alpha : float, default 0.05
             One minus the confidence level.
+        simultaneous : bool, default False
+            Whether all intervals together contain all coefficients at that level, by the largest t statistic.
 
         Returns
         -------
         ndarray of shape (d, 2)
             Lower and upper bounds.
         """
-        interval = self.interval(level=1.0 - check_alpha(alpha))
-        return np.column_stack([interval.lower, interval.upper])
+        level = 1.0 - check_alpha(alpha)
+        if not simultaneous:
+            interval = self.interval(level=level)
+            return np.column_stack([interval.lower, interval.upper])
+        known = np.isfinite(self.bse)
+        df = self.degrees_of_freedom(np.eye(self.params.size))[known]
+        matrix = self._full_covariance("conf_int(simultaneous=True)")[np.ix_(known, known)]
+        critical = max_t_quantile(matrix, float(df.min(initial=np.inf)), level)
+        return np.column_stack([self.params - critical * self.bse, self.params + critical * self.bse])
 
     def interval(self, direction: ArrayLike | None = None, level: float = 0.95) -> Interval:
         """Return the confidence interval of v'theta, for one direction v or for several.
@@ -213,63 +222,6 @@ class Result:
             as_is(estimate), as_is(lower), as_is(upper), as_is(std_error), float(level), self.n, self.method,
             _common(critical), _common(df), self.diagnostics.status, self.diagnostics.warnings,
         )  # fmt: skip
-
-    def wald_test(self, R: ArrayLike, r: ArrayLike = 0.0) -> WaldTest:
-        """Test the hypothesis R theta = r.
-
-        Parameters
-        ----------
-        R : array_like of shape (q, d) or (d,)
-            The directions that are tested jointly.
-        r : array_like, default 0.0
-            The value under the hypothesis: a number, or one for each direction.
-
-        Returns
-        -------
-        WaldTest
-            The statistic and its p-value under the joint limit law; too few degrees of freedom for so many directions
-            raise `NotEnoughData`.
-        """
-        matrix = np.atleast_2d(self._check_directions(R))
-        right = np.asarray(r, dtype=np.float64)
-        if right.shape not in ((), (matrix.shape[0],)) or not np.isfinite(right).all():
-            raise InputError.of("r", f"be a finite number or {matrix.shape[0]} of them", r)
-        gap = matrix @ self.params - right
-        return wald_test(gap, matrix @ self._full_covariance("wald_test") @ matrix.T, self.n, self.law)
-
-    def ellipsoid(self, R: ArrayLike | None = None, level: float = 0.95) -> Ellipsoid:
-        """Return the joint confidence set of R theta.
-
-        Parameters
-        ----------
-        R : array_like of shape (q, d), optional
-            The directions; theta itself when none are given.
-        level : float, default 0.95
-            The joint confidence level.
-
-        Returns
-        -------
-        Ellipsoid
-            The confidence set.
-        """
-        matrix = np.eye(self.params.size) if R is None else np.atleast_2d(self._check_directions(R))
-        covariance = matrix @ self._full_covariance("ellipsoid") @ matrix.T
-        return ellipsoid(matrix @ self.params, covariance, self.n, self.law, check_level(level))
-
-    def summary(self, level: float = 0.95) -> str:
-        """Return the table of coefficients that statsmodels users know, as text.
-
-        Parameters
-        ----------
-        level : float, default 0.95
-            The confidence level of the intervals in the table.
-
-        Returns
-        -------
-        str
-            What the standard errors rest on, the table, then notes and warnings.
-        """
-        return summary_text(self, level)
 
     def with_facts(self, *flags: tuple[str, str], **facts: Unpack[Facts]) -> Self:
         """Return the same result with more diagnostics.

@@ -3,9 +3,9 @@
     P(max_j |T_j| <= c) = level,   T_j = Z_j / sqrt(chi2_nu / nu),   Z ~ N(0, R),
 
 with R the correlations of the estimates and nu the degrees of freedom: the smallest of the coefficients' where they
-differ, so that the interval is no shorter than it should be. The law is integrated over a fixed scrambled Sobol sequence:
-the same numbers every time, with an error of about 0.005 in c. (T. Hothorn, F. Bretz and P. Westfall, Biometrical
-Journal 50, 2008.)
+differ, so that the interval is no shorter than it should be. The law is integrated over a fixed scrambled Sobol
+sequence: the same numbers every time, with an error of about 0.005 in c. (T. Hothorn, F. Bretz and P. Westfall,
+Biometrical Journal 50, 2008.)
 """
 
 from __future__ import annotations

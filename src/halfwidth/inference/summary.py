@@ -1,48 +1,71 @@
-"""The summary table, as plain text."""
+"""The coefficients of a result as rows and as a summary."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from halfwidth.inference.tables import CoefficientTable, Summary
 
 if TYPE_CHECKING:
     from halfwidth.inference.result import Result
 
 
-def summary_text(result: Result, level: float) -> str:
+def result_summary(result: Result, level: float) -> Summary:
     """What the errors rest on, the coefficients, the notes and the warnings, in that order."""
-    tail = 50.0 * (1.0 - level)
-    header = ["", "coef", "std err", "t", "P>|t|", f"[{tail:.4g}%", f"{100 - tail:.4g}%]"]
-    interval = result.interval(level=level)
-    columns = zip(
-        result.names or [f"theta[{j}]" for j in range(result.params.size)],
-        result.params,
-        result.bse,
-        result.tvalues,
-        result.pvalues,
-        np.atleast_1d(interval.lower),
-        np.atleast_1d(interval.upper),
-        strict=True,
+    bounds = result.conf_int(1.0 - level)
+    table = CoefficientTable(
+        marked_names(result), result.params, result.bse, result.tvalues, result.pvalues, bounds, level
     )
-    rows = [
-        [name, f"{coef:.5g}", f"{se:.4g}", f"{t:.3f}", f"{p:.3f}", f"{low:.5g}", f"{high:.5g}"]
-        for name, coef, se, t, p, low, high in columns
-    ]
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    rule = "=" * (sum(widths) + 2 * (len(widths) - 1))
-
-    def line(cells: list[str]) -> str:
-        first, *others = cells
-        return first.ljust(widths[0]) + "".join("  " + c.rjust(w) for c, w in zip(others, widths[1:], strict=True))
-
+    critical = np.median(result.critical_values(np.eye(result.params.size), level))
     facts = [
-        f"method {result.method}, n = {result.n:,}, {result.law.name} law, critical value {interval.critical:.3f}",
+        f"method {result.method}, n = {result.n:,}, {result.law.name} law, critical value {critical:.3f}",
         *_facts(result),
     ]
-    body = [*facts, rule, line(header), "-" * len(rule), *map(line, rows), rule]
-    body += [f"note: {text}" for text in result.diagnostics.notes]
-    return "\n".join(body + [f"warning ({name}): {text}" for name, text in result.diagnostics.flags])
+    return Summary(facts, table, [*(f"note: {text}" for text in result.diagnostics.notes), *warning_lines(result)])
+
+
+def marked_names(result: Result) -> list[str]:
+    """The names, with a mark where something speaks against a coefficient."""
+    pairs = zip(result.coefficient_names, result.coefficient_status, strict=True)
+    return [name if status == "ok" else f"{name} ! {status}" for name, status in pairs]
+
+
+def warning_lines(result: Result) -> list[str]:
+    """What speaks against the run, then against single coefficients."""
+    run = [f"warning ({name}): {text}" for name, text in result.diagnostics.flags]
+    return run + [f"! {line}" for line in result.diagnostics.coefficient_advice]
+
+
+def coefficient_rows(result: Result, level: float) -> list[dict[str, Any]]:
+    """One dictionary for each coefficient, with None where there is no number."""
+    eye = np.eye(result.params.size)
+    flags = result.diagnostics.coefficient_flags or ((),) * result.params.size
+    columns = zip(
+        result.coefficient_names, result.params, result.bse, result.tvalues, result.pvalues,
+        result.conf_int(1.0 - level), result.degrees_of_freedom(eye), result.coefficient_status, flags, strict=True,
+    )  # fmt: skip
+    return [
+        {
+            "name": name,
+            "coef": finite(coef),
+            "std_err": finite(se),
+            "t": finite(t),
+            "p": finite(p),
+            "ci_lower": finite(low),
+            "ci_upper": finite(high),
+            "df": finite(nu),
+            "status": status,
+            "flags": list(own),
+        }
+        for name, coef, se, t, p, (low, high), nu, status, own in columns
+    ]
+
+
+def finite(value: float) -> float | None:
+    """For JSON: None where there is no number."""
+    return float(value) if np.isfinite(value) else None
 
 
 def _facts(result: Result) -> list[str]:

@@ -39,6 +39,27 @@ class WaldTest:
     degrees_of_freedom: float
     law: str
 
+    @property
+    def pvalue(self) -> float:
+        """The p-value, by statsmodels' name."""
+        return self.p_value
+
+    @property
+    def df_num(self) -> int:
+        """The number of rows of R, by statsmodels' name."""
+        return self.dimensions
+
+    @property
+    def df_denom(self) -> float:
+        """Degrees of freedom of the F statistic: nu - q + 1, or infinite."""
+        return self.degrees_of_freedom - self.dimensions + 1.0
+
+    @property
+    def fvalue(self) -> float:
+        """The F statistic: W (nu - q + 1) / (nu q), or W / q where nu is infinite."""
+        scale = 1.0 if np.isinf(self.degrees_of_freedom) else self.df_denom / self.degrees_of_freedom
+        return self.statistic * scale / self.dimensions
+
     def __str__(self) -> str:
         return (
             f"Wald statistic {self.statistic:.4g} in {self.dimensions} dimension(s), p = {self.p_value:.3g} "

@@ -12,15 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.checks import check_alpha
-from halfwidth.errors import InputError, UnknownName
+from halfwidth.errors import InputError
 from halfwidth.families import Loss
 from halfwidth.inference import Diagnostics, Interval, Result, WaldTest
-from halfwidth.models.coefficient_table import html_table, text_table
+from halfwidth.inference.contrasts import ContrastTest
+from halfwidth.inference.statements import FIRST_LOOK, chosen_level
+from halfwidth.inference.summary import coefficient_rows, finite, marked_names, warning_lines
+from halfwidth.inference.tables import CoefficientTable, Summary
 from halfwidth.models.prediction import Prediction
 from halfwidth.streams.design.specification import Specification
 
 Vector = NDArray[np.float64]
+
+EXPONENTIATED = frozenset({"logistic", "poisson"})
+"""Families whose link makes the exponential of a coefficient a ratio of odds or of rates."""
 
 JSON_SCHEMA = 2
 """Version of what `to_dict` and `halfwidth fit --json` write; 2 added df, status and flags of each coefficient."""
@@ -50,31 +55,6 @@ class Basis:
         if self.groups is not None:
             found |= {"groups": self.groups[0], "groups_exact": self.groups[1], "buckets": self.batches}
         return found | self.extra
-
-
-@dataclass(frozen=True)
-class ContrastTest:
-    """t tests of linear combinations, one at a time, each with the degrees of freedom of its own vector."""
-
-    effect: Vector
-    sd: Vector
-    tvalue: Vector
-    pvalue: Vector
-    df_denom: Vector
-    core: Result
-    contrast: Vector
-    labels: tuple[str, ...]
-
-    def conf_int(self, alpha: float = 0.05) -> Vector:
-        half = self.core.critical_values(self.contrast, 1.0 - check_alpha(alpha)) * self.sd
-        return np.column_stack([self.effect - half, self.effect + half])
-
-    def summary(self, alpha: float = 0.05) -> str:
-        bounds = self.conf_int(alpha)
-        return text_table(self.labels, self.effect, self.sd, self.tvalue, self.pvalue, bounds, 1.0 - alpha)
-
-    def __str__(self) -> str:
-        return self.summary()
 
 
 @dataclass(frozen=True)
@@ -149,11 +129,13 @@ class RegressionResult:
     def pvalues(self) -> Any:
         return self._series(self.core.pvalues)
 
-    def conf_int(self, alpha: float = 0.05) -> Any:
-        """Lower and upper bounds, in columns 0 and 1."""
-        bounds = self.core.conf_int(alpha)
-        pandas = self._pandas()
-        return bounds if pandas is None else pandas.DataFrame(bounds, index=list(self.names))
+    def conf_int(self, alpha: float = 0.05, *, simultaneous: bool = False) -> Any:
+        """Lower and upper bounds, in columns 0 and 1; `simultaneous` ones contain all coefficients at once."""
+        return self._bounds(self.core.conf_int(alpha, simultaneous=simultaneous))
+
+    def conf_seq(self, alpha: float = 0.05, *, tightest: int = FIRST_LOOK) -> Any:
+        """Bounds that hold at all rows together, safe to look at after every chunk (`Result.conf_seq`)."""
+        return self._bounds(self.core.conf_seq(alpha, tightest=tightest))
 
     def cov_params(self) -> Any:
         """The covariance of the estimate."""
@@ -167,17 +149,31 @@ class RegressionResult:
         return self.core.interval(direction, self.level if level is None else level)
 
     def t_test(self, contrast: ArrayLike | str | Sequence[str], value: ArrayLike = 0.0) -> ContrastTest:
-        """Test each row of `contrast` times theta = `value`; names of coefficients stand for unit rows."""
-        R, labels = self._contrast(contrast)
-        interval = self.core.interval(R)
-        effect, sd = np.asarray(interval.estimate), np.asarray(interval.std_error)
-        t = (effect - np.asarray(value, dtype=np.float64)) / sd
-        df = self.core.degrees_of_freedom(R)
-        return ContrastTest(effect, sd, t, self.core.tails(t, R), df, self.core, R, labels)
+        """Test combinations one at a time: ``"x = 0.5"``, ``"x - z"``, names of coefficients, or rows of a matrix."""
+        return self.core.t_test(contrast, value)
 
     def wald_test(self, contrast: ArrayLike | str | Sequence[str], value: ArrayLike = 0.0) -> WaldTest:
-        """Test all rows of `contrast` times theta = `value` at once."""
-        return self.core.wald_test(self._contrast(contrast)[0], value)
+        """Test combinations jointly: ``"a = b = 0"``, several texts, or rows of a matrix."""
+        return self.core.wald_test(contrast, value)
+
+    f_test = wald_test
+
+    def compare(self, other: RegressionResult) -> ContrastTest:
+        """Test that every coefficient is the same in a fit on an independent stream, as in an A/B test."""
+        if other.family != self.family:
+            raise InputError.of("other", f"be a {self.family} regression", f"a {other.family} one")
+        return self.core.compare(other.core)
+
+    def odds_ratios(self, alpha: float = 0.05) -> Any:
+        """The exponentials of the coefficients with their bounds: odds ratios, or ratios of rates under a log link."""
+        if self.family not in EXPONENTIATED:
+            known = ", ".join(sorted(EXPONENTIATED))
+            raise InputError(f"odds ratios exist for {known} regressions; this is a {self.family} one")
+        table = np.exp(np.column_stack([self.core.params, self.core.conf_int(alpha)]))
+        pandas = self._pandas()
+        if pandas is None:
+            return table
+        return pandas.DataFrame(table, index=list(self.names), columns=["ratio", "ci_lower", "ci_upper"])
 
     def get_prediction(self, X: ArrayLike, offset: ArrayLike | None = None) -> Prediction:
         """Means, and intervals, at the rows of X (without a column for the intercept).
@@ -209,26 +205,12 @@ class RegressionResult:
         noise = self.basis.dispersion if self.family == "linear" else None
         return Prediction(eta, std_error, self.loss, self.core, rows, noise)
 
-    def to_frame(self) -> Any:
+    def to_frame(self, level: float | None = None) -> Any:
         """A pandas frame: coef, std_err, t, p, ci_lower, ci_upper, df, status, flags for every coefficient."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            from halfwidth.errors import MissingExtra
-
-            raise MissingExtra.named("pandas", "streams") from error
-        rows = self.to_dict()["coefficients"]
-        return pd.DataFrame(rows).set_index("name").rename_axis(None)
+        return self.core.to_frame(self.level if level is None else level)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON that `halfwidth fit --json` writes."""
-        bounds = self.core.conf_int(1.0 - self.level)
-        core = self.core
-        df = core.degrees_of_freedom(np.eye(len(self.names)))
-        columns = zip(
-            self.names, core.params, core.bse, core.tvalues, core.pvalues, bounds, df, self.coefficient_status,
-            self.coefficient_flags, strict=True,
-        )  # fmt: skip
         return {
             "schema": JSON_SCHEMA,
             "n": self.n,
@@ -236,48 +218,27 @@ class RegressionResult:
             "method": self.method,
             "level": self.level,
             "status": self.status,
-            "coefficients": [
-                {
-                    "name": name,
-                    "coef": _finite(coef),
-                    "std_err": _finite(se),
-                    "t": _finite(t),
-                    "p": _finite(p),
-                    "ci_lower": _finite(low),
-                    "ci_upper": _finite(high),
-                    "df": _finite(nu),
-                    "status": status,
-                    "flags": list(flags),
-                }
-                for name, coef, se, t, p, (low, high), nu, status, flags in columns
-            ],
+            "coefficients": coefficient_rows(self.core, self.level),
             "diagnostics": {
-                "degrees_of_freedom": _finite(self.df_resid),
+                "degrees_of_freedom": finite(self.df_resid),
                 **self.basis.to_dict(),
                 "warnings": [*self.diagnostics.warnings, *self.diagnostics.coefficient_advice],
             },
         }
 
-    def summary(self, level: float | None = None) -> str:
+    def summary(self, level: float | None = None, *, alpha: float | None = None) -> Summary:
         """What the errors rest on, the table that statsmodels users know, and the warnings."""
-        level = self.level if level is None else level
-        return "\n".join([*self._header(), self._table(level), *self._warnings()])
+        level = chosen_level(level, alpha, self.level)
+        core = self.core
+        columns = (core.params, core.bse, core.tvalues, core.pvalues, core.conf_int(1.0 - level))
+        table = CoefficientTable(marked_names(core), *columns, level)
+        return Summary(self._header(), table, warning_lines(core))
 
     def __str__(self) -> str:
-        return self.summary()
+        return self.summary().as_text()
 
     def _repr_html_(self) -> str:
-        bounds = self.core.conf_int(1.0 - self.level)
-        core = self.core
-        return html_table(
-            self._header(), self._marked(), core.params, core.bse, core.tvalues, core.pvalues, bounds, self.level,
-            self._warnings(),
-        )  # fmt: skip
-
-    def _table(self, level: float) -> str:
-        core = self.core
-        bounds = core.conf_int(1.0 - level)
-        return text_table(self._marked(), core.params, core.bse, core.tvalues, core.pvalues, bounds, level)
+        return self.summary().as_html()
 
     def _header(self) -> list[str]:
         b = self.basis
@@ -303,15 +264,6 @@ class RegressionResult:
             lines.append(f"residual scale {b.scale:.4g}")
         return lines + [f"{key.replace('_', ' ')}: {value}" for key, value in b.extra.items() if value]
 
-    def _marked(self) -> list[str]:
-        """The names, with a mark where something speaks against a coefficient."""
-        pairs = zip(self.names, self.coefficient_status, strict=True)
-        return [name if status == "ok" else f"{name} ! {status}" for name, status in pairs]
-
-    def _warnings(self) -> list[str]:
-        run = [f"warning ({name}): {text}" for name, text in self.diagnostics.flags]
-        return run + [f"! {line}" for line in self.diagnostics.coefficient_advice]
-
     def _pandas(self) -> Any:
         if not self.named:
             return None
@@ -325,22 +277,9 @@ class RegressionResult:
         pandas = self._pandas()
         return values if pandas is None else pandas.Series(values, index=list(self.names))
 
-    def _contrast(self, contrast: ArrayLike | str | Sequence[str]) -> tuple[Vector, tuple[str, ...]]:
-        if isinstance(contrast, str):
-            contrast = [contrast]
-        if isinstance(contrast, (list, tuple)) and contrast and all(isinstance(name, str) for name in contrast):
-            for name in contrast:
-                if name not in self.names:
-                    raise UnknownName.among("coefficient", str(name), self.names)
-            R = np.array([[float(name == own) for own in self.names] for name in contrast])
-            return R, tuple(str(name) for name in contrast)
-        R = np.atleast_2d(np.asarray(contrast, dtype=np.float64))
-        return R, tuple(f"c{i}" for i in range(len(R)))
-
-
-def _finite(value: float) -> float | None:
-    """For JSON: None where there is no number."""
-    return float(value) if np.isfinite(value) else None
+    def _bounds(self, bounds: Vector) -> Any:
+        pandas = self._pandas()
+        return bounds if pandas is None else pandas.DataFrame(bounds, index=list(self.names))
 
 
 def _first_odd(rows: Vector, names: list[str]) -> tuple[int, float, str]:

@@ -1,0 +1,137 @@
+"""What results can say: hypotheses as text, joint tests, simultaneous intervals, comparisons, sequences, tables."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+
+import halfwidth as hw
+from halfwidth.errors import InputError
+from halfwidth.inference import Diagnostics, Result
+from halfwidth.inference.normal_mixture import MixtureLaw
+from halfwidth.inference.student_law import StudentLaw
+
+
+def rows(n=4_000, seed=3, slope=1.0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.standard_normal((n, 3)), columns=["x", "z", "w"])
+    return X, 0.5 + slope * X["x"] - 0.5 * X["z"] + rng.standard_normal(n)
+
+
+@pytest.fixture(scope="module")
+def ours():
+    X, y = rows()
+    return hw.LinearRegression().fit(X, y).inference()
+
+
+def by_hand(params, sd, df, names=None, n=100):
+    covariance = n * np.diag(np.square(sd).astype(float))
+    return Result(np.array(params, dtype=float), covariance, n, StudentLaw(df), "by-hand", Diagnostics(df), names)
+
+
+def test_texts_and_matrices_say_the_same(ours):
+    by_text, by_row = ours.t_test("x + 2 * z = 0.25"), ours.t_test([[0.0, 1.0, 2.0, 0.0]], 0.25)
+    np.testing.assert_allclose(by_text.tvalue, by_row.tvalue)
+    np.testing.assert_allclose(by_text.pvalue, by_row.pvalue)
+    assert by_text.labels == ("x + 2 * z = 0.25",)
+
+
+def test_a_single_restriction_is_the_square_of_its_t_statistic(ours):
+    assert ours.wald_test("x = 1").statistic == pytest.approx(float(ours.t_test("x = 1").tvalue[0]) ** 2)
+
+
+def test_hypotheses_have_statsmodels_names(ours):
+    X, y = rows()
+    theirs = sm.OLS(y, sm.add_constant(X)).fit()
+    f, g = ours.f_test("x = z = 0"), theirs.f_test("x = z = 0")
+    assert (f.df_num, f.fvalue > 100, f.pvalue < 1e-6) == (2, True, True)
+    assert f.fvalue / float(g.fvalue) == pytest.approx(1.0, abs=0.15)  # ours allows for dependence between rows
+    assert set(dir(ours.t_test("x"))) >= {"effect", "sd", "tvalue", "pvalue", "df_denom", "conf_int", "summary"}
+
+
+def test_simultaneous_intervals_are_wider_by_one_factor(ours):
+    one, all_of_them = ours.conf_int().to_numpy(), ours.conf_int(simultaneous=True).to_numpy()
+    factor = np.diff(all_of_them, axis=1) / np.diff(one, axis=1)
+    assert (factor > 1.1).all()
+    assert (factor < 1.6).all()
+
+
+def test_simultaneous_intervals_cover_jointly():
+    """Null: all of five independent t statistics inside in 95% of 2,000 draws, within 3.5 standard errors."""
+    rng = np.random.default_rng(5)
+    inside = alone = 0
+    for _ in range(2_000):
+        sd = np.sqrt(rng.chisquare(12) / 12) * np.ones(5)
+        bounds = by_hand(rng.standard_normal(5), sd, 12.0)
+        wide, narrow = bounds.conf_int(simultaneous=True), bounds.conf_int()
+        inside += bool(((wide[:, 0] < 0) & (wide[:, 1] > 0)).all())
+        alone += bool(((narrow[:, 0] < 0) & (narrow[:, 1] > 0)).all())
+    assert abs(inside / 2_000 - 0.95) < 3.5 * np.sqrt(0.95 * 0.05 / 2_000)
+    assert alone / 2_000 < 0.87  # the negative control: one at a time they do not
+
+
+def test_two_independent_fits_are_compared():
+    X, y = rows(seed=1)
+    X2, y2 = rows(seed=2, slope=1.3)
+    a, b = (hw.LinearRegression().fit(*data).inference() for data in ((X, y), (X2, y2)))
+    found = a.compare(b)
+    assert found.labels[1] == "x: difference"
+    assert found.effect[1] == pytest.approx(-0.3, abs=0.1)
+    assert found.pvalue[1] < 1e-6 < 0.01 < found.pvalue[3]
+
+
+def test_a_comparison_has_welchs_degrees_of_freedom():
+    found = by_hand([1.0], [0.2], 9.0).compare(by_hand([0.0], [0.4], 19.0))
+    assert found.sd[0] == pytest.approx(np.sqrt(0.2**2 + 0.4**2))
+    assert found.df_denom[0] == pytest.approx(0.2**2 / (0.2**4 / 9 + 0.4**4 / 19) * 0.2**2 * 25, rel=1e-9)
+
+
+def test_only_the_same_coefficients_and_families_are_compared(ours):
+    X, y = rows()
+    with pytest.raises(InputError, match="other must have the same coefficients"):
+        ours.compare(hw.LinearRegression().fit(X[["x", "z"]], y).inference())
+    with pytest.raises(InputError, match="other must be a linear regression"):
+        ours.compare(hw.LogisticRegression().fit(X, y > 0).inference())
+
+
+def test_a_confidence_sequence_is_the_mixture_boundary(ours):
+    half = np.diff(ours.conf_seq().to_numpy(), axis=1)[:, 0] / 2
+    np.testing.assert_allclose(half / ours.bse, MixtureLaw(ours.n, 10_000).quantile(0.95))
+    assert (half > np.diff(ours.conf_int().to_numpy(), axis=1)[:, 0] / 2).all()
+
+
+def test_odds_ratios_are_exponentials():
+    X, y = rows()
+    result = hw.LogisticRegression().fit(X, y > 0).inference()
+    table = result.odds_ratios(alpha=0.1)
+    np.testing.assert_allclose(table["ratio"], np.exp(result.params))
+    np.testing.assert_allclose(np.log(table[["ci_lower", "ci_upper"]]), result.conf_int(alpha=0.1))
+
+
+def test_odds_ratios_are_refused_where_there_are_none(ours):
+    with pytest.raises(InputError, match="odds ratios exist for logistic, poisson"):
+        ours.odds_ratios()
+
+
+def test_a_summary_prints_and_shows_in_a_notebook(ours):
+    summary = ours.summary(alpha=0.1)
+    assert str(summary) == summary.as_text()
+    assert "[0.05" in summary
+    assert "<table>" in summary._repr_html_()
+    assert summary.as_html() == summary._repr_html_()
+    with pytest.raises(InputError, match="alpha must be left out where a level is given"):
+        ours.summary(0.9, alpha=0.1)
+
+
+def test_results_of_learners_and_watchers_have_frames_tests_and_html():
+    world = hw.problem("iid-linear", dim=2)
+    result = hw.Auto(world, seed=0).run(20_000).result()
+    frame = result.to_frame()
+    assert list(frame.columns) == ["coef", "std_err", "t", "p", "ci_lower", "ci_upper", "df", "status", "flags"]
+    assert list(frame.index) == ["theta[0]", "theta[1]"]
+    np.testing.assert_allclose(frame["coef"], result.params)
+    assert result.t_test("theta[1] = 1").pvalue[0] > 1e-3
+    assert result.t_test("theta[1] - theta[0] = 0").pvalue[0] < 1e-6
+    assert "<table>" in result._repr_html_()
+    watcher = hw.FixedBatchMeans(2).update_many(np.random.default_rng(0).standard_normal((500, 2)))
+    assert len(watcher.result().to_frame()) == 2
