@@ -24,6 +24,7 @@ from halfwidth.cli.reader_options import (
     SeparatorOption,
     ThousandsOption,
 )
+from halfwidth.errors import InputError
 
 if TYPE_CHECKING:
     from halfwidth.models import StreamModel
@@ -45,12 +46,10 @@ def fit(
     level: LevelOption = 0.95,
     time: Annotated[str | None, typer.Option(help="Check that this column is in order.", metavar="COLUMN")] = None,
     group: Annotated[
-        str | None,
-        typer.Option(
-            help="Rows of one group depend on each other, groups do not; keep them adjacent.", metavar="COLUMN"
-        ),
+        list[str] | None,
+        typer.Option(help="Rows of one group, in any order, depend on each other; groups do not.", metavar="COLUMN"),
     ] = None,
-    weight: Annotated[str | None, typer.Option(help="Row weights.", metavar="COLUMN")] = None,
+    weight: Annotated[str | None, typer.Option(help="Probability weights of rows.", metavar="COLUMN")] = None,
     offset: Annotated[str | None, typer.Option(help="Added to the linear predictor.", metavar="COLUMN")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Keep what was learned in this file.", metavar="FILE")] = None,
     resume: Annotated[
@@ -66,7 +65,7 @@ def fit(
     unknown_level: Annotated[
         str, typer.Option(help="A level that the first rows lack: add (a column of its own), other or error.")
     ] = "add",
-    passes: Annotated[int, typer.Option(help="2 reads the source twice and ends at the offline fit.")] = 1,
+    passes: Annotated[str, typer.Option(help="auto reads again where one pass was not enough; or 1, 2, ...")] = "auto",
     every: Annotated[int | None, typer.Option(help="Print the intervals after every so many rows.")] = None,
     format: FormatOption = None,
     separator: SeparatorOption = None,
@@ -102,10 +101,10 @@ def fit(
     with _rate(sys.stderr.isatty()) as progress, interruptible(checkpoint), plain_warnings():
         model = fit_source(
             source, target=target, features=feature or None, formula=formula, family=family, quantile=quantile,
-            fit_intercept=not no_intercept, ridge=ridge, method=method, engine=engine, time=time, group=group,
+            fit_intercept=not no_intercept, ridge=ridge, method=method, engine=engine, time=time, group=_one(group),
             weight=weight, offset=offset, checkpoint=checkpoint, resume=resume, resume_at=resume_at,
             checkpoint_errors=checkpoint_errors, bad_rows=bad_rows,
-            unknown_level=unknown_level, passes=passes, every="doubling" if every is None else every,
+            unknown_level=unknown_level, passes=_passes(passes), every="doubling" if every is None else every,
             report=report if every is not None or plot is not None else None, progress=progress, format=format,
             separator=separator, decimal=decimal, thousands=thousands, encoding=encoding, quote=quote, query=query,
         )  # fmt: skip
@@ -123,6 +122,16 @@ def fit(
     if not has_errors(final):
         typer.echo(f"error ({final['status']}): {final['diagnostics']['warnings'][0]}", err=True)
         raise typer.Exit(_UNDETERMINED)
+
+
+def _one(groups: list[str] | None) -> str | None:
+    if groups is not None and len(groups) > 1:
+        raise InputError.of("--group", "be given once: two-way clusters do not exist yet", ", ".join(groups))
+    return groups[0] if groups else None
+
+
+def _passes(text: str) -> Any:
+    return int(text) if text.isdecimal() else text
 
 
 def has_errors(report: dict[str, Any]) -> bool:

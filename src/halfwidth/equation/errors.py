@@ -23,6 +23,8 @@ from halfwidth.inference.longrun import andrews_bandwidth, kernel_weights, toepl
 Vector = NDArray[np.float64]
 
 HIGH_SHARE = 0.25
+LONG = 3.0
+"""A bandwidth of this many batches is dependence; independent ones show one or two by chance."""
 FEWEST_MERGED = 16
 TAKES_PART = 1e-5
 _SAME = 1e-9
@@ -111,11 +113,12 @@ def jackknife_errors(
         A, r, rows, merged = _pairs(A), _pairs(r), _pairs(rows), 2 * merged
     bandwidth = 0.0 if independent else _bandwidth(r, whitened)
     deletions = Deletions.of(A, r, own)
-    high = deletions.shares(np.eye(size)).max(initial=0.0) > HIGH_SHARE
-    while high and bandwidth > 1.0 and len(rows) >= 2 * FEWEST_MERGED:
-        A, r, rows, merged = _pairs(A), _pairs(r), _pairs(rows), 2 * merged
-        bandwidth = _bandwidth(r, whitened)
-        deletions = Deletions.of(A, r, own)
+    reach, before = bandwidth, merged
+    if bandwidth > LONG and deletions.shares(np.eye(size)).max(initial=0.0) > HIGH_SHARE:
+        while reach > 1.0 and len(rows) >= 2 * FEWEST_MERGED:
+            A, r, rows, merged, reach = _pairs(A), _pairs(r), _pairs(rows), 2 * merged, 0.5 * reach
+    if merged > before:
+        bandwidth, deletions = _bandwidth(r, whitened), Deletions.of(A, r, own)
     return Errors(deletions, whitened, bandwidth, merged, transfer)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from halfwidth.errors import BadState, InputError, MissingExtra, NotEnoughData, NotIdentified
 from halfwidth.families import Loss, make_loss
 from halfwidth.models.engine import Engine, engine_from_state, make_engine
-from halfwidth.models.identification import skipped_text
+from halfwidth.models.identification import check_sizes, skipped_text
 from halfwidth.models.model_state import MODEL_SCHEMA
 from halfwidth.models.results import JSON_SCHEMA, RegressionResult
 from halfwidth.state.guard import guard_of
@@ -104,6 +104,7 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
             self, X, y, reset=fresh, dtype=np.float64, order="C", y_numeric=self._y_numeric, ensure_min_features=1
         )
         y = self._encode(y, classes, fresh)
+        check_sizes(X, y)
         weight = None
         if sample_weight is not None:
             weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -115,7 +116,7 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
                 raise InputError.of("offset", f"be {len(X)} finite numbers", np.shape(offset))
         if fresh:
             self._begin(X.shape[1])
-        self._take(X, y, weight, offset, None if groups is None else np.asarray(groups))
+        self._take(X, y, weight, offset, groups)
         return self
 
     def _take(self, X: Vector, y: Vector, weight: Vector | None, offset: Vector | None, group: Any) -> None:
@@ -126,7 +127,7 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
     def _begin(self, columns: int, *, intercept: bool = True) -> None:
         """A fresh engine for so many columns; a formula may have said that there is no intercept."""
         guard_of(self).renew()
-        self._second_pass = False
+        self._passes = 1
         self._stream_facts: dict[str, Any] = {}
         self.specification_: Specification | None = None
         self._engine = make_engine(
@@ -153,10 +154,10 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
 
-    def _start_second_pass(self) -> None:
-        """Read the same rows once more, expanded at the estimate of the first pass."""
+    def _start_next_pass(self) -> None:
+        """Read the same rows once more, expanded at the estimate of the last pass."""
         self._engine = self._engine.second_pass()
-        self._second_pass = True
+        self._passes += 1
 
     _y_numeric: ClassVar[bool] = True
 
@@ -273,7 +274,7 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
             "params": self.get_params() | {"fit_intercept": bool(self.fit_intercept), "ridge": float(self.ridge)},
             "n_features": int(self.n_features_in_),
             "feature_names": [str(name) for name in self.feature_names_in_] if self._named() else None,
-            "second_pass": self._second_pass,
+            "passes": self._passes,
             "stream_facts": self._stream_facts,
             "engine": self._engine.to_state(),
             "specification": None if self.specification_ is None else self.specification_.to_state(),
@@ -294,7 +295,7 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
         model.n_features_in_ = state["n_features"]
         if state["feature_names"] is not None:
             model.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-        model._second_pass, model._stream_facts = state["second_pass"], state["stream_facts"]
+        model._passes, model._stream_facts = state["passes"], state["stream_facts"]
         model._engine = engine_from_state(state["engine"])
         known = state["specification"]
         model.specification_ = None if known is None else Specification.from_state(known)

@@ -15,8 +15,9 @@ from typing import Any, Unpack
 from halfwidth.errors import InputError
 from halfwidth.families import ALIASES
 from halfwidth.models.base import StreamModel
+from halfwidth.models.model_state import MOST_PASSES
 from halfwidth.models.registry import model_class
-from halfwidth.models.run import Every, Report, Run, Saving
+from halfwidth.models.run import Every, Passes, Report, Run, Saving
 from halfwidth.models.run_state import FIT_SCHEMA
 from halfwidth.state.checkpoint import read_checkpoint
 from halfwidth.state.schema import validate
@@ -47,7 +48,7 @@ def fit(
     checkpoint_errors: str = "error",
     bad_rows: str = "error",
     unknown_level: str = "add",
-    passes: int = 1,
+    passes: Passes = "auto",
     every: Every | None = None,
     report: Report | None = None,
     progress: Callable[[int], None] | None = None,
@@ -66,14 +67,20 @@ def fit(
     run began with; rows may have been appended. Of a source that can be read only once, `resume_at` says the number of
     the first row that it gives now. `checkpoint_errors="warn"` goes on without a checkpoint that cannot be written.
     SIGINT, SIGTERM and SIGHUP end a run that has a checkpoint at the next chunk (`Interrupted`), a second one at once.
-    `passes=2` reads the source twice and ends at the offline fit.
+
+    One pass is enough for a linear model, and for others unless early rows were expanded far from the estimate.
+    `passes="auto"` reads the source again when the status would be `needs-second-pass` and it can be read again, and
+    the summary says so; `passes=2` always does. `weight` names a column of probability weights, `group` one of
+    labels: rows of a group, in any order, may depend on each other.
     """
     name = ALIASES.get(family, family)
     kind = model_class(name)
     if quantile is not None and name != "quantile":
         raise InputError.of("quantile", "be given with family='quantile' only", quantile)
-    if passes not in (1, 2):
-        raise InputError.of("passes", "be 1 or 2", passes)
+    if passes != "auto" and (isinstance(passes, bool) or not isinstance(passes, int) or not 1 <= passes <= MOST_PASSES):
+        raise InputError.of("passes", f"be 'auto' or a whole number from 1 to {MOST_PASSES}", passes)
+    if group is not None and not isinstance(group, str):
+        raise InputError.of("group", "be the name of one column: two-way clusters do not exist yet", group)
     if (resume or resume_at is not None) and checkpoint is None:
         raise InputError("resume needs the checkpoint to resume from")
     saving = Saving(checkpoint, checkpoint_errors)
@@ -86,7 +93,7 @@ def fit(
         time=time, labels=_LABELS.get(name), bad_rows=bad_rows, unknown_level=unknown_level,
         state=None if state is None else state["stream"], resume_at=None if state is None else resume_at, **reader,
     )  # fmt: skip
-    if passes == 2 and not stream.rereadable:
+    if passes not in ("auto", 1) and not stream.rereadable:
         raise InputError.of("passes", "be 1 for a source that can be read only once", passes)
     options = {} if quantile is None else {"quantile": quantile}
     fresh = kind(fit_intercept=fit_intercept, ridge=ridge, method=method, engine=engine, **options)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation.result import FEWEST
+from halfwidth.errors import InputError
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 from halfwidth.models.separation import FAMILIES, ColumnExtremes, separating_direction, taking_part
 
@@ -28,6 +29,9 @@ Vector = NDArray[np.float64]
 
 ROWS_BEYOND_COEFFICIENTS = 10
 """Fewer rows than this beyond the number of coefficients give no standard errors."""
+
+LARGEST, SMALLEST = 1e100, 1e-100
+"""Numbers beyond the first are refused; a target below the second has no error."""
 
 FEW_DF = 8.0
 LARGE_SHARE = 0.5
@@ -80,6 +84,14 @@ class Verdict:
         return f"{name} (from about row {self.changes[j]:,} on)" if flag == "unstable" and j in self.changes else name
 
 
+def check_sizes(X: Vector, y: Vector) -> None:
+    """Raise for numbers whose squares are beyond all numbers: one of them is a bad row, not a model."""
+    for name, values in (("X", X), ("y", y)):
+        if values.size and not -LARGEST <= values.min() <= values.max() <= LARGEST:
+            row = int(np.argmax(np.abs(values).reshape(len(values), -1).max(axis=1)))
+            raise InputError.of(name, f"lie between -{LARGEST:g} and {LARGEST:g}, as in row {row}", values[row])
+
+
 def run_failure(fit: NewtonSnapshot, y_range: tuple[float, float]) -> Flag | None:
     """The reason why no inference at all is possible, if there is one."""
     needed = fit.size + ROWS_BEYOND_COEFFICIENTS
@@ -88,6 +100,8 @@ def run_failure(fit: NewtonSnapshot, y_range: tuple[float, float]) -> Flag | Non
         return "too-few-rows", text
     if fit.loss.name == "logistic" and y_range[0] == y_range[1]:
         return "one-class", "only one class was seen so far; feed rows of the other class, or pass classes="
+    if 0.0 < max(map(abs, y_range)) < SMALLEST:
+        return "underflow", f"y is below {SMALLEST:g} in size, and its squares below any number: multiply it"
     if y_range[0] == y_range[1]:
         return "constant-target", f"y is {y_range[0]:g} in every row: there is no noise to take an error from"
     return None

@@ -21,6 +21,9 @@ CLASSES = {
 }
 assert set(CLASSES.values()) == set(FAMILIES)
 
+MOST_PASSES = 10
+"""No more than this many passes over a source."""
+
 _PARAMS = Schema(
     None,
     None,
@@ -34,31 +37,18 @@ _PARAMS = Schema(
     title="set of parameters",
     optional=("quantile",),
 )
-_FACTS = Schema(
-    None,
-    None,
-    {
-        "files": Text(),
-        "columns_left_out": Text(),
-        "skipped_rows": MapOf(Whole()),
-        "skipped_rows_by_column": MapOf(Whole()),
-        "rows_of_level_other": MapOf(Whole()),
-        "csv": Text(),
-        "constants_of_the_first_rows": Text(),
-        "passes": Whole(2, 2),
-    },
-    title="set of facts of the stream",
-    optional=(
-        "files",
-        "columns_left_out",
-        "skipped_rows",
-        "skipped_rows_by_column",
-        "rows_of_level_other",
-        "csv",
-        "constants_of_the_first_rows",
-        "passes",
-    ),
-)
+_FACT_FIELDS: dict[str, Field] = {
+    "files": Text(),
+    "columns_left_out": Text(),
+    "skipped_rows": MapOf(Whole()),
+    "skipped_rows_by_column": MapOf(Whole()),
+    "rows_of_level_other": MapOf(Whole()),
+    "csv": Text(),
+    "constants_of_the_first_rows": Text(),
+    "passes": Text(),
+    "spacing": Text(),
+}
+_FACTS = Schema(None, None, _FACT_FIELDS, title="set of facts of the stream", optional=tuple(_FACT_FIELDS))
 
 
 def _engines() -> dict[str, Schema]:
@@ -70,7 +60,7 @@ FIELDS: dict[str, Field] = {
     "params": Nested(_PARAMS, doc="its parameters"),
     "n_features": Whole(0, doc="columns"),
     "feature_names": Optional(ListOf(Text()), doc="their names, where they have any"),
-    "second_pass": Bool(doc="whether it reads the rows once more"),
+    "passes": Whole(1, MOST_PASSES, doc="which pass over the rows it is in, or has ended"),
     "stream_facts": Nested(_FACTS, doc="what the stream did to its rows, for the summary"),
     "engine": Variant("engine", _engines, doc="what was learned"),
     "specification": Optional(Nested(SPECIFICATION_SCHEMA), doc="from raw columns to X, for predictions"),

@@ -77,6 +77,11 @@ class NewtonEngine:
         return self.learner.intercept
 
     @property
+    def grouped(self) -> bool:
+        """Whether rows come in groups."""
+        return bool(self.learner.grouped)
+
+    @property
     def n_seen(self) -> int:
         return self.learner.n_seen
 

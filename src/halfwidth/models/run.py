@@ -17,14 +17,17 @@ from halfwidth.models.base import FitWarning, StreamModel
 from halfwidth.models.ending import Ending
 from halfwidth.models.registry import model_from_state
 from halfwidth.models.run_state import FIT_SCHEMA
+from halfwidth.models.run_status import NEEDS_SECOND_PASS
 from halfwidth.state.checkpoint import check_checkpoint_place, write_checkpoint
 from halfwidth.state.schema import validate
 from halfwidth.streams import Chunk, Stream
 
 Every = int | Literal["doubling"]
+Passes = int | Literal["auto"]
 Report = Callable[[StreamModel], None]
 
 CHECKPOINT_SECONDS = 10.0
+MOST_AUTO_PASSES = 4
 _FIRST_REPORT = 1_000
 
 
@@ -94,23 +97,34 @@ class Run:
         self.model, self.passes_done = known, state["passes_done"]
         self.model.specification_ = self.stream.specification
 
-    def read_all(self, passes: int) -> None:
+    def read_all(self, passes: Passes) -> None:
         """All passes that are left; a finished run looks for rows that were appended."""
-        self.passes_done = min(self.passes_done, passes - 1)
+        if self.passes_done and (passes == "auto" or self.passes_done >= passes):
+            self.passes_done = self.model._passes - 1
         with Ending(self.saving.path is not None) as self._ending:
-            while self.passes_done < passes:
+            while self._wants_another(passes):
                 self.read()
+
+    def _wants_another(self, passes: Passes) -> bool:
+        """Whether to read the source (again)."""
+        if self.passes_done < self.model._passes:
+            return True
+        if passes != "auto":
+            return self.passes_done < passes
+        if not (self.stream.rereadable and self.model.n_seen_) or self.passes_done >= MOST_AUTO_PASSES:
+            return False
+        return self.model.status_ == NEEDS_SECOND_PASS
 
     def read(self) -> None:
         """One pass; a second one starts again at the first row, from the estimate of the first."""
-        if self.passes_done == 1 and not self.model._second_pass:
-            self.model._start_second_pass()
+        if self.passes_done == self.model._passes:
+            self.model._start_next_pass()
             self.stream.skip_to(0)
         try:
             for chunk in self._chunks():
                 if chunk.X.shape[1] > self.model.n_features_in_:
                     self.model._add_columns(self.stream.feature_names, chunk.X)
-                for piece in self._cut(chunk):
+                for piece in self._cut(_of_some_weight(chunk)):
                     self.model._take(piece.X, piece.y, piece.weight, piece.offset, piece.group)
                     if self.report is not None and self.model.n_seen_ == self._next_report:
                         self._tell()
@@ -197,8 +211,11 @@ class Run:
         if self.stream.notes:
             notes = (f"{name}: {text}" for name, text in self.stream.notes.items())
             facts["constants_of_the_first_rows"] = "; ".join(notes)
-        if self.model._second_pass:
-            facts["passes"] = 2
+        if self.model._passes > 1:
+            facts["passes"] = f"{self.model._passes}, each expanded at the estimate of the one before"
+        time = self.stream.options.time
+        if time is not None and not self.model._engine.grouped:
+            facts["spacing"] = f"rows are taken as equally spaced in {time}; gaps in it are not looked at"
         self.model._stream_facts = facts
         if self.model.family == "logistic":
             self.model.classes_ = np.array(self.stream.classes or (0, 1))
@@ -216,6 +233,15 @@ class Run:
             "passes_done": self.passes_done,
         }
         self.saving.write(state)
+
+
+def _of_some_weight(chunk: Chunk) -> Chunk:
+    """The rows that count."""
+    if chunk.weight is None or chunk.weight.all():
+        return chunk
+    used = chunk.weight > 0.0
+    weight, offset, group = (None if v is None else v[used] for v in (chunk.weight, chunk.offset, chunk.group))
+    return Chunk(chunk.X[used], chunk.y[used], weight, offset, group, chunk.first_row, chunk.rows_read)
 
 
 def _part(chunk: Chunk, start: int, stop: int) -> Chunk:

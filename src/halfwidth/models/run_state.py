@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from halfwidth.models.model_state import MODEL_SCHEMA
+from halfwidth.models.model_state import MODEL_SCHEMA, MOST_PASSES
 from halfwidth.state.containers import Nested
 from halfwidth.state.fields import State, Whole
 from halfwidth.state.schema import Relation, Schema
@@ -10,8 +10,7 @@ from halfwidth.streams.stream_state import STREAM_SCHEMA
 
 
 def _passes_agree(state: State) -> bool:
-    second = state["model"]["second_pass"]
-    return state["passes_done"] in ((1, 2) if second else (0, 1))
+    return state["model"]["passes"] - state["passes_done"] in (0, 1)
 
 
 FIT_SCHEMA = Schema(
@@ -20,7 +19,7 @@ FIT_SCHEMA = Schema(
     {
         "model": Nested(MODEL_SCHEMA, doc="the model, with the rows it has put aside"),
         "stream": Nested(STREAM_SCHEMA, doc="the stream, and where it stood"),
-        "passes_done": Whole(0, 2, doc="complete passes over the source"),
+        "passes_done": Whole(0, MOST_PASSES, doc="complete passes over the source"),
     },
     relations=(Relation("have a model that belongs to its pass", _passes_agree),),
     title="checkpoint of fit",

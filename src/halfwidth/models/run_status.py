@@ -20,8 +20,11 @@ from halfwidth.learners.newton.snapshot import NewtonSnapshot
 Flag = tuple[str, str]
 Vector = NDArray[np.float64]
 
+LARGE_SHARE = 0.5
+"""One batch with this share of the information about a coefficient may have been expanded at a point of its own."""
 MOST_CORRECTION = 0.25
 """Largest sampling error of the correction, in standard errors of the coefficient."""
+NEEDS_SECOND_PASS = "needs-second-pass"
 FEW_BATCHES = 12
 FEW_GROUPS = 16
 _ROUNDING = 1e-13
@@ -38,11 +41,12 @@ def _second_pass(fit: NewtonSnapshot, errors: Vector) -> Flag | None:
     left = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", T, fit.correction, T), 0.0))
     known = np.isfinite(errors) & (errors > 0.0)
     worst = float((left[known] / errors[known]).max(initial=0.0))
-    if fit.settled and worst <= MOST_CORRECTION:
+    wild = not (fit.loss.quadratic or fit.anchored) and fit.errors.shares(T).max(initial=0.0) > LARGE_SHARE
+    if fit.settled and worst <= MOST_CORRECTION and not wild:
         return None
-    size = f"{worst:.2g} standard errors" if fit.settled else "an unknown amount"
+    size = f"{worst:.2g} standard errors" if fit.settled and not wild else "an unknown amount"
     return (
-        "needs-second-pass",
+        NEEDS_SECOND_PASS,
         f"rows were expanded too far from the estimate for one pass to put it right: coefficients may be off by {size}"
         ". Read the rows twice (passes=2, or --passes auto), or shuffle them",
     )

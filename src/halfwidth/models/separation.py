@@ -33,7 +33,9 @@ Mask = NDArray[np.bool_]
 
 FAMILIES = ("logistic", "poisson")
 _TINY_STEP = 1e-12
-_SLACK = 1e-4
+_SLACK = 1e-3
+_LEAST = 1e-3
+"""No row may move to the wrong side by more than this many logits."""
 _TAKES_PART = 1e-2
 _MOVED = 0.5
 """A direction along which the estimate moves less than this many logits at the farthest row is no way to infinity."""
@@ -126,7 +128,7 @@ def separating_direction(rows: Rows, loss: Loss, centre: Vector) -> Vector | Non
         wrong = np.where(rows.y > 0.5, -along, along)
     else:
         wrong = np.where(rows.y > 0.0, np.abs(along), along)
-    return far - near if wrong.max() <= _SLACK * reach else None
+    return far - near if wrong.max() <= min(_SLACK * reach, _LEAST) else None
 
 
 def taking_part(direction: Vector, scaling: Scaling) -> Mask:

@@ -34,6 +34,7 @@ class SGDEngine:
     """Capped SGD with the watcher of `method_name`, which must be a method that watches."""
 
     name = "sgd"
+    grouped = False
     SCHEMA = SGD_SCHEMA
 
     def __init__(self, dim: int, loss: Loss, *, intercept: bool, ridge: float, method_name: str) -> None:

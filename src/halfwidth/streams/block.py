@@ -60,7 +60,7 @@ class Chunk:
 
     `first_row` counts the rows of the source before this chunk, `rows_read` those up to its end; their difference
     exceeds `len(y)` by the rows that were skipped. A stream resumed at `rows_read` continues right after.
-    `group` holds the values of the group column: int64, float64, or object (text).
+    `group` holds the values of the group column: int64, uint64, float64, or object (text).
     """
 
     X: Array

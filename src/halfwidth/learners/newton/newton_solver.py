@@ -75,6 +75,8 @@ def minimise(
         root = np.sqrt(rows.weighted(loss.weight(eta, rows.y)))[:, None] * rows.Z
         return np.asarray(root.T @ root + Q)
 
+    if loss.quadratic:  # one step is exact in any unit, and a second one takes back its rounding
+        return damped_newton(gradient, hessian, start, 0.0, most_steps=2)
     return damped_newton(gradient, hessian, start, tolerance * loss.unit, most_steps=most_steps)
 
 

@@ -57,7 +57,7 @@ def offline_fit(
         n=len(rows), weight=total, scaling=scaling, loss=loss, centre=centre, curvature=curvature, expanded=curvature,
         penalty=penalty, dispersion=correction * float(squares) / max(expanded.bend, 1e-300), sums=sums,
         time=time.closed(), reference=centre, time_correction=np.zeros(size), batch_rows=time.length, groups=groups,
-        correction=np.zeros((size, size)), settled=True, sample=rows, complete=True,
+        correction=np.zeros((size, size)), settled=True, anchored=True, sample=rows, complete=True,
     )  # fmt: skip
 
 

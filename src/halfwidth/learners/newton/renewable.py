@@ -110,6 +110,11 @@ class RenewableNewton:
         self._sums: ChunkSums | None = None
         self._read: NewtonSnapshot | None = None
 
+    @property
+    def grouped(self) -> bool:
+        """Whether rows come in groups."""
+        return bool(self._groups.given)
+
     def consume(
         self,
         X: ArrayLike,
@@ -208,7 +213,7 @@ class RenewableNewton:
 
     def _new_sums(self) -> ChunkSums:
         length = max(1, 2 * self.chunk_rows // capacity_for(self.size))
-        return ChunkSums(self.loss, self.size, length, bool(self._groups.given))
+        return ChunkSums(self.loss, self.size, length, self.grouped)
 
     def _rows(self, piece: Piece, scaling: Scaling, unit: float) -> Rows:
         weight = piece.weight
@@ -256,7 +261,7 @@ class RenewableNewton:
         return penalty
 
     def _fit(self) -> NewtonSnapshot:
-        piece = self._pending.piece(bool(self._groups.given))
+        piece = self._pending.piece(self.grouped)
         unit, scaling = self._unit, self._scaling
         if scaling is None:
             unit, scaling = _unit_of(piece.weight), Scaling.of(piece.X, piece.weight, self.intercept)
@@ -276,7 +281,7 @@ class RenewableNewton:
         reader = copy(self)
         reader.loss = loss
         with self._sums.including(rows, piece.ids, lambda sums: reader._point(rows, sums, scaling)) as sums:
-            return thinned_fit(sums, loss, penalty, scaling)
+            return thinned_fit(sums, loss, penalty, scaling, anchored=self.anchor is not None)
 
     def to_state(self) -> dict[str, Any]:
         """Plain numbers and arrays; `from_state` goes on with the same bits."""

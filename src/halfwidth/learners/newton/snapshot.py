@@ -48,6 +48,8 @@ class NewtonSnapshot:
     """Covariance of the centre from estimating what the expansions leave out on a sample of rows."""
     settled: bool
     """Whether that estimate could be made."""
+    anchored: bool
+    """Whether every row was expanded at the estimate of an earlier pass."""
     sample: Rows | None
     """Rows to look for separation in: all, or a sample."""
     complete: bool

@@ -17,7 +17,7 @@ from halfwidth.learners.newton.snapshot import NewtonSnapshot
 Vector = NDArray[np.float64]
 
 
-def thinned_fit(sums: ChunkSums, loss: Loss, penalty: Vector, scaling: Scaling) -> NewtonSnapshot:
+def thinned_fit(sums: ChunkSums, loss: Loss, penalty: Vector, scaling: Scaling, *, anchored: bool) -> NewtonSnapshot:
     """The snapshot of all rows; `penalty` is for a weight of one."""
     n, size = sums.n_rows, len(penalty)
     full = sums.weight * penalty
@@ -38,7 +38,7 @@ def thinned_fit(sums: ChunkSums, loss: Loss, penalty: Vector, scaling: Scaling) 
         sums=time if sums.buckets is None else sums.buckets.closed(), time=time, reference=sums.reference.copy(),
         time_correction=left_out, batch_rows=int(time.n[0]),
         groups=None if sums.buckets is None else sums.buckets.groups, correction=refined.covariance,
-        settled=refined.settled, sample=rows, complete=False,
+        settled=refined.settled, anchored=anchored, sample=rows, complete=False,
     )  # fmt: skip
     if wide:  # the sums are not copies: they change with the next rows
         snapshot.errors, snapshot.held_still  # noqa: B018

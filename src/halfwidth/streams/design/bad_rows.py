@@ -14,6 +14,7 @@ from halfwidth.streams.block import Block
 MISSING = "missing value"
 TEXT = "not a number"
 INFINITE = "infinite value"
+TOO_LARGE = "value too large"
 LABEL = "label outside its set"
 NEGATIVE = "negative value"
 LEVEL = "unknown level"
@@ -23,6 +24,9 @@ BROKEN_FILE = "broken file"
 MISSING_COLUMN = "missing column"
 ORDER = "out of time order"
 NO_NUMBER = "the formula gives no finite number here"
+
+LARGEST = 1e100
+"""Numbers beyond this have squares beyond all numbers."""
 
 _SKIP = "repair it, or skip such rows and have them counted: bad_rows='skip' (--bad-rows skip)"
 _ADVICE = {
@@ -129,10 +133,16 @@ class Faults:
         return {name: count for name, count in counts.items() if count}
 
     def mark_values(self, values: NDArray[np.float64], text: Any, column: str) -> None:
-        """Blame the cells of one numeric column that are missing, text or infinite."""
+        """Blame the cells of one numeric column that are missing, text, infinite or too large."""
         bad = ~np.isfinite(values)
         if text is not None:
             self.mark(text, TEXT, column)
             bad &= ~text
         self.mark(np.isnan(values) & bad, MISSING, column)
         self.mark(np.isinf(values), INFINITE, column)
+        self.mark(np.isfinite(values) & (np.abs(values) > LARGEST), TOO_LARGE, column)
+
+
+def usable(values: NDArray[np.float64]) -> bool:
+    """Whether all numbers are there, finite and not too large; two sweeps clear nearly every chunk."""
+    return not values.size or bool(values.min() >= -LARGEST and values.max() <= LARGEST)

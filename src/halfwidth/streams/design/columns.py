@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.streams.block import Array, Block, need
-from halfwidth.streams.design.bad_rows import MISSING, Faults
+from halfwidth.streams.design.bad_rows import MISSING, Faults, usable
 from halfwidth.streams.design.convert import as_float, as_microseconds, as_text, count_numbers, numeric_type, plain
 
 Converter = Callable[[Any], tuple[Array, NDArray[np.bool_] | None]]
@@ -81,9 +81,7 @@ class ColumnsDesign:
                 if text is not None:
                     texts.setdefault(j, np.zeros(len(X), dtype=bool))[start:stop] = text
             start = stop
-        with np.errstate(over="ignore", invalid="ignore"):
-            clean = np.isfinite(X.sum())  # one sweep clears nearly every chunk
-        if not clean:
+        if not usable(X):
             for j, name in enumerate(self.columns):
                 faults.mark_values(X[:, j], texts.get(j), name)
         return DesignRows(X)
@@ -96,7 +94,7 @@ def number_column(parts: Sequence[Block], name: str, faults: Faults, convert: Co
     """One column as float64, with its bad cells marked."""
     pieces = [convert(part.column(name)) for part in parts]
     values = np.concatenate([piece for piece, _ in pieces]) if pieces else np.empty(0)
-    if not np.isfinite(values).all():
+    if not usable(values):
         text = [np.zeros(len(v), dtype=bool) if t is None else t for v, t in pieces]
         faults.mark_values(values, np.concatenate(text), name)
     return values
@@ -110,12 +108,16 @@ def text_column(parts: Sequence[Block], name: str, faults: Faults) -> NDArray[np
 
 
 def group_column(parts: Sequence[Block], name: str, faults: Faults, as_words: bool) -> NDArray[Any]:
-    """The group column: text, or numbers (int64 where they are whole by type, so that long ids stay apart)."""
+    """The group column: text, or numbers; whole ones by type stay whole, so that long ids stay apart."""
     if as_words:
         return text_column(parts, name, faults)
     columns = [plain(part.column(name)) for part in parts]
-    if all(need("pyarrow").types.is_signed_integer(c.type) and not c.null_count for c in columns):
-        return np.concatenate([c.to_numpy().astype(np.int64, copy=False) for c in columns])
+    types = need("pyarrow").types
+    for is_whole, kind in ((types.is_signed_integer, np.int64), (types.is_unsigned_integer, np.uint64)):
+        if all(is_whole(c.type) for c in columns):
+            faults.mark(np.concatenate([c.is_null().to_numpy(zero_copy_only=False) for c in columns]), MISSING, name)
+            filled = [c.fill_null(0).to_numpy(zero_copy_only=False) for c in columns]
+            return np.concatenate(filled).astype(kind, copy=False)
     return number_column(parts, name, faults)
 
 

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING
 
 from halfwidth.errors import BadRow
 from halfwidth.streams.block import Block
-from halfwidth.streams.design.bad_rows import INFINITE, LABEL, LEVEL, MISSING, NEGATIVE, ORDER, TEXT, Faults, fault
+from halfwidth.streams.design.bad_rows import (
+    INFINITE,
+    LABEL,
+    LEVEL,
+    MISSING,
+    NEGATIVE,
+    ORDER,
+    TEXT,
+    TOO_LARGE,
+    Faults,
+    fault,
+)
 
 if TYPE_CHECKING:
     from halfwidth.streams.design.plan import Plan
@@ -16,6 +27,7 @@ _SAYS = {
     MISSING: "the value is missing",
     TEXT: "{value!r} is not a number",
     INFINITE: "the value {value!r} is infinite",
+    TOO_LARGE: "the value {value!r} is too large to be squared",
     NEGATIVE: "the value {value!r} is negative",
     LABEL: "the label {value!r} is not one of {expected}",
     LEVEL: "the level {value!r} was not among the first rows",
