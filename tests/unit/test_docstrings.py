@@ -33,6 +33,7 @@ CONVERTED = (
         "paper",
         "problems",
         "schedules",
+        "streams",
         "study",
         "watchers",
     ),

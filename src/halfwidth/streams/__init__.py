@@ -4,9 +4,10 @@ from halfwidth.streams.block import Chunk
 from halfwidth.streams.datasets.fetch import dataset
 from halfwidth.streams.datasets.frames import beijing_frame, flights_frame, regression_file
 from halfwidth.streams.design.specification import Specification
+from halfwidth.streams.opening import open_stream
 from halfwidth.streams.predictors import read_predictors
 from halfwidth.streams.sources.reader_options import ReaderArguments
-from halfwidth.streams.stream import Stream, open_stream
+from halfwidth.streams.stream import Stream
 
 __all__ = [
     "Chunk",

@@ -58,9 +58,22 @@ class Block:
 class Chunk:
     """Rows ready for a learner: C-ordered float64, free of missing and infinite values.
 
-    `first_row` counts the rows of the source before this chunk, `rows_read` those up to its end; their difference
-    exceeds `len(y)` by the rows that were skipped. A stream resumed at `rows_read` continues right after.
-    `group` holds the values of the group column: int64, uint64, float64, or object (text).
+    A stream resumed at `rows_read` continues right after.
+
+    Parameters
+    ----------
+    X : array of shape (rows, columns)
+        The features.
+    y : array of shape (rows,)
+        The target.
+    weight, offset : array of shape (rows,) or None
+        Weights and offsets, where they were asked for.
+    group : array of shape (rows,) or None
+        The values of the group column: int64, uint64, float64, or object (text).
+    first_row : int
+        Rows of the source before this chunk.
+    rows_read : int
+        Rows of the source up to its end; the difference exceeds `len(y)` by the rows that were skipped.
     """
 
     X: Array

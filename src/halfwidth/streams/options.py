@@ -71,6 +71,7 @@ class Options:
 
 
 def as_tuple(value: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    """A list as a tuple; a text, which is a sequence too, raises."""
     if isinstance(value, str):
         raise InputError.of("features and classes", "be a list", value)
     return None if value is None else tuple(value)

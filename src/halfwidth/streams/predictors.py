@@ -33,7 +33,24 @@ class PredictorBlock:
 def read_predictors(
     source: Any, specification: Specification, bad_rows: str = "error", **reader: Unpack[ReaderArguments]
 ) -> Iterator[PredictorBlock]:
-    """Block by block, X and offset of a source; with `bad_rows="error"` a bad row raises `BadRow`."""
+    """Read a source for predictions, block by block.
+
+    Parameters
+    ----------
+    source : object
+        As for `open_stream`; it needs no target.
+    specification : Specification
+        What the model reads.
+    bad_rows : str
+        "error": a row that cannot be used raises `BadRow`; "skip": it is left out.
+    **reader : ReaderArguments
+        How the source is read.
+
+    Yields
+    ------
+    PredictorBlock
+        X and offset of the usable rows, and which those are.
+    """
     if bad_rows not in BAD_ROWS:
         raise UnknownName.among("bad_rows", bad_rows, BAD_ROWS)
     opened = as_source(source, ReaderOptions.of(reader))

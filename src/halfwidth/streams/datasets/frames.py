@@ -34,7 +34,18 @@ def _harmonics(frame: Any, name: str, turns: Any) -> None:
 
 
 def beijing_frame(path: str | os.PathLike[str] | None = None) -> Any:
-    """41,757 complete hours of Beijing's air, as a pandas frame in time order."""
+    """41,757 complete hours of Beijing's air, in time order.
+
+    Parameters
+    ----------
+    path : path, optional
+        A copy of the raw data.
+
+    Returns
+    -------
+    DataFrame
+        One row per observation.
+    """
     pandas = need("pandas")
     raw = pandas.read_csv(dataset("beijing", path)).dropna(subset=["pm2.5"])
     moment = pandas.to_datetime(raw[["year", "month", "day", "hour"]])
@@ -58,7 +69,18 @@ def beijing_frame(path: str | os.PathLike[str] | None = None) -> Any:
 
 
 def flights_frame(path: str | os.PathLike[str] | None = None) -> Any:
-    """327,346 flights that arrived, as a pandas frame in the order of their scheduled departure."""
+    """The 327,346 flights that arrived, in the order of their scheduled departure.
+
+    Parameters
+    ----------
+    path : path, optional
+        A copy of the raw data.
+
+    Returns
+    -------
+    DataFrame
+        One row per observation.
+    """
     pandas = need("pandas")
     raw = pandas.read_csv(dataset("flights", path)).dropna(subset=["arr_delay"])
     day = pandas.to_datetime(raw[["year", "month", "day"]])
@@ -87,7 +109,20 @@ def features(name: str) -> list[str]:
 
 
 def regression_file(name: str, path: str | os.PathLike[str] | None = None) -> Path:
-    """The prepared regression as a Parquet file in the cache; `path` names a copy of the raw data."""
+    """The prepared regression as a Parquet file in the cache.
+
+    Parameters
+    ----------
+    name : str
+        "beijing" or "flights".
+    path : path, optional
+        A copy of the raw data.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
     features(name)
     prepared = cache_folder() / f"{name}-regression.parquet"
     if not prepared.exists() or path is not None:

@@ -45,6 +45,7 @@ def fault(file: str, row: int | None, column: str | None, reason: str, detail: s
 
 
 def missing_column(file: str, column: str, known: list[str]) -> BadRow:
+    """The error for a column that a file lacks; it lists those that it has."""
     shown = ", ".join(repr(name) for name in known[:20]) + (", ..." if len(known) > 20 else "")
     return fault(file, None, column, MISSING_COLUMN, f"there is no such column; the columns are {shown}")
 

@@ -22,12 +22,13 @@ from halfwidth.errors import InputError
 from halfwidth.streams.block import Array
 
 _MOST_COLUMNS = 100
+_DAY = 86_400e6  # microseconds
 _MICROSECONDS = {
-    "hour": 3_600e6,
-    "day": 86_400e6,
-    "week": 7 * 86_400e6,
-    "month": 365.2425 / 12 * 86_400e6,
-    "year": 365.2425 * 86_400e6,
+    "hour": _DAY / 24,
+    "day": _DAY,
+    "week": 7 * _DAY,
+    "month": 365.2425 / 12 * _DAY,
+    "year": 365.2425 * _DAY,
 }
 Constants = dict[str, list[float]]
 

@@ -35,9 +35,9 @@ class Specification:
 
     Parameters
     ----------
-    design
+    design : Design
         From raw columns to X.
-    offset
+    offset : str, optional
         The column of offsets, if the model was fitted with one.
     """
 
@@ -50,7 +50,20 @@ class Specification:
         return tuple(dict.fromkeys([*self.design.predictors, *([self.offset] if self.offset else [])]))
 
     def convert(self, parts: Sequence[Block], *, with_offset: bool = True) -> PredictorRows:
-        """X and offset of these rows; those that cannot be used are marked."""
+        """X and offset of these rows; those that cannot be used are marked.
+
+        Parameters
+        ----------
+        parts : sequence of Block
+            Rows of a source.
+        with_offset : bool
+            Whether the column of offsets is read.
+
+        Returns
+        -------
+        PredictorRows
+            All rows, with their faults.
+        """
         faults = Faults(sum(part.rows for part in parts))
         faults.mark_broken(parts)
         offset = number_column(parts, self.offset, faults) if self.offset and with_offset else None
@@ -60,7 +73,25 @@ class Specification:
         return PredictorRows(made.X, offset, faults)
 
     def rows(self, table: Any, *, with_offset: bool = True) -> PredictorRows:
-        """X and offset of a table of raw columns; a row that cannot be used raises `BadRow`."""
+        """X and offset of a table of raw columns.
+
+        Parameters
+        ----------
+        table : object
+            Anything in memory that `open_stream` reads.
+        with_offset : bool
+            Whether the column of offsets is read.
+
+        Returns
+        -------
+        PredictorRows
+            All rows.
+
+        Raises
+        ------
+        BadRow
+            For the first row that cannot be used.
+        """
         parts = [block for block in as_source(table, ReaderOptions()).blocks(None) if block.rows]
         needed = self.columns if with_offset else self.design.predictors
         for block in parts:
@@ -76,19 +107,47 @@ class Specification:
         return made
 
     def reads(self, X: Any) -> bool:
-        """Whether X is a table of raw columns, not a matrix whose columns are those of the design."""
+        """Whether X is a table of raw columns, not a matrix whose columns are those of the design.
+
+        Parameters
+        ----------
+        X : object
+            What a user wants predictions for.
+
+        Returns
+        -------
+        bool
+            True for a table of raw columns.
+        """
         if not is_columns(X):
             return False
         names = column_names(X)
         return not set(self.design.feature_names) <= names or set(self.design.predictors) <= names
 
     def to_state(self) -> dict[str, Any]:
-        """Plain data."""
+        """Plain data.
+
+        Returns
+        -------
+        dict
+            Valid under `halfwidth.streams.stream_state.SPECIFICATION_SCHEMA`.
+        """
         return {"design": self.design.to_state(), "offset": self.offset}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """The specification that `to_state` described; nothing in it is evaluated."""
+        """The specification that `to_state` described; nothing in it is evaluated.
+
+        Parameters
+        ----------
+        state : dict
+            As `to_state` gave it.
+
+        Returns
+        -------
+        Specification
+            The same.
+        """
         return cls(design_from_state(state["design"]), state["offset"])
 
 
