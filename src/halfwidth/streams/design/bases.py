@@ -23,13 +23,8 @@ from halfwidth.streams.block import Array
 
 _MOST_COLUMNS = 100
 _DAY = 86_400e6  # microseconds
-_MICROSECONDS = {
-    "hour": _DAY / 24,
-    "day": _DAY,
-    "week": 7 * _DAY,
-    "month": 365.2425 / 12 * _DAY,
-    "year": 365.2425 * _DAY,
-}
+_YEAR = 365.2425 * _DAY
+_MICROSECONDS = {"hour": _DAY / 24, "day": _DAY, "week": 7 * _DAY, "month": _YEAR / 12, "year": _YEAR}
 Constants = dict[str, list[float]]
 
 
