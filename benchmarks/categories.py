@@ -2,7 +2,7 @@
 
     python -m benchmarks.categories
 
-Writes a CSV of two million rows with three numbers and a text column of 12 levels, and one with 100,000 levels, and fits
+Writes a CSV of two million rows with three numbers and a text column of 12 levels, one with 100,000 levels, and fits
 
     y ~ a + b        and        y ~ a + b + kind
 

@@ -309,10 +309,10 @@ def test_damaged_files_end_in_rows_or_in_our_error(tmp_path: Path, format: str) 
             data[place] = rng.integers(0, 256)
         damaged = _write(tmp_path / f"damaged.{format}", bytes(data))
         try:
-            stream = open_stream(damaged, target="y", features=["a"], bad_rows="skip")
+            stream = open_stream(damaged, formula="y ~ a + C(t)", bad_rows="skip")
             assert sum(map(len, stream)) <= 61
         except InputError as error:
-            assert "damaged" in str(error)  # noqa: PT017
+            assert str(error)  # noqa: PT017
 
 
 @pytest.mark.parametrize("format", ["csv", "ndjson", "parquet", "arrow", "arrows"])

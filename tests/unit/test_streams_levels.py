@@ -168,3 +168,9 @@ def test_text_that_looks_like_numbers_or_dates_is_refused(values: list[str], wor
     with pytest.raises(InputError, match=rf"column 'b' is text, and its \d+ levels look like {words}"):
         open_stream(table, formula="y ~ b")
     assert len(open_stream(table, formula="y ~ C(b)").feature_names) == len(values) - 1
+
+
+@pytest.mark.parametrize("cells", [[[1], [2]], [b"\xff", b"a"]])
+def test_a_column_that_is_neither_numbers_nor_text_is_no_category(cells: list[Any]) -> None:
+    with pytest.raises(InputError, match="a column must hold numbers, text or times"):
+        open_stream(pa.table({"b": cells, "y": [1.0, 2.0]}), formula="y ~ C(b)")

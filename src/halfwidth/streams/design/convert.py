@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.errors import InputError
 from halfwidth.streams.block import Array, need
 
 _NUMBER = r"(?i)^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$|^[-+]?(inf|infinity)$|^nan$"
@@ -80,7 +81,16 @@ def as_text(column: Any) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
     if pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
         numbers = as_float(column)[0]
         return _objects([f"{v:.0f}" if v.is_integer() else repr(v) for v in numbers.tolist()]), np.isnan(numbers)
-    return _objects(column.cast(pa.string()).to_pylist()), np.asarray(column.is_null())
+    try:
+        return _objects(column.cast(pa.string()).to_pylist()), np.asarray(column.is_null())
+    except pa.ArrowException:
+        raise no_text(column.type) from None
+
+
+def no_text(kind: Any) -> InputError:
+    """The error for a column whose cells cannot be told apart by their text."""
+    rule = "hold numbers, text (UTF-8) or times where levels, labels or groups are read"
+    return InputError.of("a column", rule, str(kind))
 
 
 def _objects(cells: list[Any]) -> NDArray[np.object_]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from halfwidth.errors import InputError
 from halfwidth.streams.block import Block, need
 from halfwidth.streams.design.bad_rows import LEVEL, MISSING, Faults
-from halfwidth.streams.design.convert import as_text, plain
+from halfwidth.streams.design.convert import as_text, no_text, plain
 
 MOST_LEVELS = 1_000
 OTHER = "other"
@@ -105,7 +105,7 @@ class Levels:
         """A code for each row (-1 where it is missing) and the level behind each code."""
         pa = need("pyarrow")
         if not pa.types.is_dictionary(column.type):
-            column = plain(column).dictionary_encode()
+            column = _encoded(plain(column))
         names, missing = as_text(column.dictionary)
         if len(names) > MOST_LEVELS:
             used = np.unique(column.indices.drop_null().to_numpy(zero_copy_only=False))
@@ -152,6 +152,15 @@ class Levels:
     def to_state(self) -> dict[str, Any]:
         """Plain data."""
         return {"column": self.column, "numeric": self.numeric, "names": list(self.names), "other": self.other}
+
+
+def _encoded(column: Any) -> Any:
+    """Each value once, and its place; lists and the like have none."""
+    pa = need("pyarrow")
+    try:
+        return column.dictionary_encode()
+    except pa.ArrowException:
+        raise no_text(column.type) from None
 
 
 def looks_like(names: Sequence[str]) -> str | None:

@@ -39,6 +39,7 @@ def _parquet_blocks(source: Any, name: str, selection: Selection, skip: int) -> 
         groups = [i for i in range(len(sizes)) if starts[i + 1] > skip]
         before = starts[groups[0]] if groups else 0
         for batch in opened.iter_batches(_PARQUET_ROWS, row_groups=groups, columns=wanted) if groups else ():
+            batch.validate(full=True)
             yield Block(batch, name, before)
             before += batch.num_rows
         if before != (starts[-1] if groups else before):
