@@ -88,14 +88,9 @@ def _location_problem(
 
 
 def pricing(
-    dim: int = 3,
-    *,
-    cost: float = 1.0,
-    sensitivity: float = 1.5,
-    cross: float = 0.3,
-    rho: float = 0.1,
+    dim: int = 3, *, cost: float = 1.0, sensitivity: float = 1.5, cross: float = 0.3, rho: float = 0.1,
     noise: float = 1.0,
-) -> Problem:
+) -> Problem:  # fmt: skip
     """Prices of several products whose demands respond, with inertia (rho), to all of them."""
     check_count("dim", dim)
     for name, value in (("cost", cost), ("sensitivity", sensitivity)):
@@ -108,14 +103,9 @@ def pricing(
 
 
 def multi_player_game(
-    dim: int = 4,
-    *,
-    own: float = 0.3,
-    coupling: float = 0.8,
-    rho: float = 1.0,
-    noise: float = 1.0,
+    dim: int = 4, *, own: float = 0.3, coupling: float = 0.8, rho: float = 1.0, noise: float = 1.0,
     maps: ArrayLike | None = None,
-) -> Problem:
+) -> Problem:  # fmt: skip
     """Players whose data respond to their own choice (own) and to their neighbours' (coupling), or by given `maps`."""
     check_count("dim", dim, at_least=2)
     if maps is None:

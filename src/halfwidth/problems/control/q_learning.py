@@ -85,15 +85,9 @@ def q_curvature(theta: Vector, row: Vector, params: Vector) -> float:
 
 
 def q_learning(
-    dim: int | None = None,
-    *,
-    states: int = 4,
-    actions: int = 2,
-    branching: int = 2,
-    discount: float = 0.6,
-    noise: float = 0.5,
-    seed: int = 0,
-) -> Problem:
+    dim: int | None = None, *, states: int = 4, actions: int = 2, branching: int = 2, discount: float = 0.6,
+    noise: float = 0.5, seed: int = 0,
+) -> Problem:  # fmt: skip
     """Q-learning on a random process; tabular unless `dim` asks for fewer, random features."""
     mdp = garnet(states, actions, branching, discount=discount, seed=seed)
     pairs = states * actions

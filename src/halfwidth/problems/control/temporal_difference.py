@@ -119,17 +119,9 @@ def mixed_policy(mdp: FiniteMDP, greed: float) -> Vector:
 
 
 def garnet_td(
-    dim: int = 2,
-    *,
-    states: int = 6,
-    actions: int = 2,
-    branching: int = 3,
-    discount: float = 0.8,
-    trace: float = 0.0,
-    off_policy: float = 0.0,
-    noise: float = 0.0,
-    seed: int = 0,
-) -> Problem:
+    dim: int = 2, *, states: int = 6, actions: int = 2, branching: int = 3, discount: float = 0.8,
+    trace: float = 0.0, off_policy: float = 0.0, noise: float = 0.0, seed: int = 0,
+) -> Problem:  # fmt: skip
     """TD(lambda) on a random process; `off_policy` is how much likelier the evaluated policy takes the first action."""
     check_count("dim", dim)
     if dim > states:
