@@ -61,11 +61,16 @@ def members(value):
         if inspect.isclass(value)
         else []
     )
-    for key in {key for owner in own for key in vars(owner) if not key.startswith("_")}:
+    for key in {key for owner in own for key in vars(owner) if not key.startswith("_") and not by_sklearn(key)}:
         owners = [owner for owner in own if is_member(vars(owner).get(key))]
         documented = [owner for owner in owners if vars(owner)[key].__doc__]
         for owner in documented or owners[:1]:
             yield f"{owner.__module__}.{owner.__qualname__}.{key}"
+
+
+def by_sklearn(key):
+    """Metadata routing: scikit-learn adds these methods, with docstrings of its own."""
+    return key.startswith("set_") and key.endswith("_request")
 
 
 def is_member(value):

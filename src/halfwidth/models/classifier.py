@@ -1,4 +1,4 @@
-"""The model for two classes."""
+"""The model for two classes: logistic regression."""
 
 from __future__ import annotations
 
@@ -16,10 +16,40 @@ from sklearn.utils.multiclass import check_classification_targets  # isort: skip
 
 
 class LogisticRegression(ClassifierMixin, StreamModel):  # type: ignore[misc]
-    """Logistic regression in one pass, without a penalty unless `ridge` says so.
+    """Logistic regression in one pass, with standard errors for rows in time order.
 
     The second of the two sorted labels is the class whose log odds are linear. `partial_fit` takes the labels from its
-    first chunk; pass `classes=` if that chunk may hold only one of them.
+    first chunk; pass `classes=` if that chunk may hold only one of them. There is no penalty unless `ridge` sets one;
+    scikit-learn's LogisticRegression penalises by default.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default True
+        Whether an intercept is fitted; it is not penalised.
+    ridge : float, default 0.0
+        The penalty: the objective is the mean loss plus ridge |coef|^2 / 2.
+    method : str, default "auto"
+        The method of the standard errors: ``"auto"``, or a method of `halfwidth methods` that watches iterates.
+    engine : {"auto", "newton", "sgd"}, default "auto"
+        What computes the estimate: renewable Newton, or averaged SGD for many columns.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two labels, sorted.
+    coef_ : ndarray of shape (1, p)
+        The coefficients of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import halfwidth as hw
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((4_000, 1))
+    >>> y = rng.random(4_000) < 1.0 / (1.0 + np.exp(-0.5 - X[:, 0]))
+    >>> model = hw.LogisticRegression().fit(X, y)
+    >>> model.inference().interval().covers([0.5, 1.0]).tolist()
+    [True, True]
     """
 
     family: ClassVar[str] = "logistic"
@@ -35,20 +65,73 @@ class LogisticRegression(ClassifierMixin, StreamModel):  # type: ignore[misc]
         return np.atleast_1d(super().intercept_)
 
     def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> Vector:
-        """The log odds of the second class."""
+        """Return the log odds of the second class.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, p)
+            The features.
+        offset : array_like of shape (n,), optional
+            Added to the log odds.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            One for each row.
+        """
         return self._eta(X, offset)
 
     def predict_proba(self, X: ArrayLike, offset: ArrayLike | None = None) -> Vector:
-        """Probabilities of the two classes, in the order of `classes_`."""
+        """Return the probabilities of the two classes.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, p)
+            The features.
+        offset : array_like of shape (n,), optional
+            Added to the log odds.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            In the order of `classes_`.
+        """
         p = Logistic().mean(self._eta(X, offset))
         return np.column_stack([1.0 - p, p])
 
     def predict_log_proba(self, X: ArrayLike, offset: ArrayLike | None = None) -> Vector:
+        """Return the logarithms of the probabilities of the two classes.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, p)
+            The features.
+        offset : array_like of shape (n,), optional
+            Added to the log odds.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            In the order of `classes_`.
+        """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, offset))
 
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> NDArray[Any]:
-        """The more probable class."""
+        """Return the more probable class of each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, p)
+            The features.
+        offset : array_like of shape (n,), optional
+            Added to the log odds.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels of `classes_`.
+        """
         second = self._eta(X, offset) > 0.0
         return np.asarray(self.classes_[second.astype(np.intp)])
 

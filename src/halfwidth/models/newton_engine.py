@@ -14,8 +14,8 @@ from halfwidth.inference import Diagnostics
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.learners.newton.renewable import RenewableNewton
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
+from halfwidth.models.basis import Basis
 from halfwidth.models.identification import Flag, Verdict, judge, refused, run_failure
-from halfwidth.models.results import Basis
 from halfwidth.models.run_status import run_flags
 from halfwidth.models.separation import ColumnExtremes
 from halfwidth.state.containers import Nested, Row

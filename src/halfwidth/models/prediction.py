@@ -10,18 +10,33 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.checks import check_alpha
+from halfwidth.errors import InputError
 from halfwidth.families import Loss
 from halfwidth.inference import Result
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predicted means with their standard errors; `noise` is the variance of an observation around its mean."""
+    """Predicted means with their standard errors and intervals.
+
+    Parameters
+    ----------
+    eta : ndarray of shape (m,)
+        The linear predictors.
+    eta_se : ndarray of shape (m,)
+        Their standard errors.
+    loss : Loss
+        The loss, whose inverse link gives the means.
+    core : Result
+        The result that the standard errors come from.
+    rows : ndarray of shape (m, d)
+        The rows of the design.
+    noise : float or None
+        The variance of an observation around its mean, for linear models.
+    """
 
     eta: Vector
     eta_se: Vector
@@ -32,15 +47,29 @@ class Prediction:
 
     @property
     def predicted_mean(self) -> Vector:
+        """The predicted means, or quantiles."""
         return self.loss.mean(self.eta)
 
     @property
     def se_mean(self) -> Vector:
-        """By the delta method."""
+        """The standard errors of the means, by the delta method."""
         return self.loss.mean_slope(self.eta) * self.eta_se
 
     def conf_int(self, alpha: float = 0.05, *, obs: bool = False) -> Vector:
-        """Bounds of the mean, or of a new observation, one row for each row of X."""
+        """Return the bounds of the means, or of new observations.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the confidence level.
+        obs : bool, default False
+            Whether the interval is for a new observation rather than for the mean; linear models only.
+
+        Returns
+        -------
+        ndarray of shape (m, 2)
+            Lower and upper bounds.
+        """
         critical = self.core.critical_values(self.rows, 1.0 - check_alpha(alpha))
         if not obs:
             half = critical * self.eta_se
@@ -51,7 +80,18 @@ class Prediction:
         return np.column_stack([self.eta - half, self.eta + half])
 
     def summary_frame(self, alpha: float = 0.05) -> Any:
-        """A pandas frame with the columns that statsmodels has; a dict of arrays without pandas."""
+        """Return means, standard errors and bounds in the columns that statsmodels has.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the confidence level.
+
+        Returns
+        -------
+        DataFrame or dict
+            A pandas frame, or a dict of arrays without pandas.
+        """
         mean = self.conf_int(alpha)
         columns = {
             "mean": self.predicted_mean,
@@ -67,3 +107,19 @@ class Prediction:
         except ImportError:
             return columns
         return pd.DataFrame(columns)
+
+
+def prediction_rows(X: Any, columns: list[str], *, named: bool, intercept: bool) -> Vector:
+    """Return the rows of the design at which to predict: a frame by its columns' names, an array by their order."""
+    if named and hasattr(X, "columns"):
+        missing = [name for name in columns if name not in X.columns]
+        if missing:
+            raise InputError(f"X must have the columns {columns}; missing: {missing}")
+        X = X[columns]
+    rows = np.asarray(X, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != len(columns):
+        raise InputError.of("X", f"have shape (m, {len(columns)})", rows.shape)
+    if not np.isfinite(rows).all():
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(rows))[0])
+        raise InputError(f"X must be finite; row {row} has {rows[row, column]} in column {columns[column]!r}")
+    return np.column_stack([np.ones(len(rows)), rows]) if intercept else rows

@@ -35,7 +35,37 @@ def model_from_state(state: dict[str, Any]) -> StreamModel:
 
 
 def load(path: str | os.PathLike[str]) -> StreamModel:
-    """The model in a file that `model.save` or a checkpoint of `fit` wrote."""
+    """Load the model that `model.save` or a checkpoint of `fit` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    StreamModel
+        The model, of the class that was saved; it goes on learning where it stood.
+
+    Raises
+    ------
+    BrokenCheckpoint
+        If the file is cut short, altered, or holds no model.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import halfwidth as hw
+    >>> rng = np.random.default_rng(0)
+    >>> model = hw.LinearRegression().fit(rng.standard_normal((200, 1)), rng.standard_normal(200))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.hw")
+    ...     model.save(path)
+    ...     loaded = hw.load(path)
+    >>> bool(loaded.coef_[0] == model.coef_[0])
+    True
+    """
     from halfwidth.state.checkpoint import read_checkpoint
 
     state = read_checkpoint(path)

@@ -1,4 +1,4 @@
-"""The models for numbers and counts."""
+"""The models for numbers and counts: linear, Poisson, quantile and Huber regression."""
 
 from __future__ import annotations
 
@@ -13,29 +13,109 @@ from sklearn.base import RegressorMixin  # isort: skip  (models.base says what i
 
 
 class LinearRegression(RegressorMixin, StreamModel):  # type: ignore[misc]
-    """Least squares in one pass, with standard errors that are right for rows in time order.
+    """Least squares in one pass, with standard errors for rows in time order.
 
+    `fit` starts afresh, `partial_fit` goes on; rows are taken in the order given, and memory does not grow with their
+    number. The standard errors allow for rows that depend on each other.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default True
+        Whether an intercept is fitted; it is not penalised.
+    ridge : float, default 0.0
+        The penalty: the objective is the mean loss plus ridge |coef|^2 / 2.
+    method : str, default "auto"
+        The method of the standard errors: ``"auto"``, or a method of `halfwidth methods` that watches iterates.
+    engine : {"auto", "newton", "sgd"}, default "auto"
+        What computes the estimate: renewable Newton, or averaged SGD for many columns.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (p,)
+        The coefficients of the columns.
+    intercept_ : float
+        The intercept.
+    n_seen_ : int
+        How many rows were learned from.
+    status_ : str
+        ``"ok"``, or the name of the reason why there is no inference yet.
+
+    Notes
+    -----
+    The estimate is the root of sum_i w_i (y_i - x_i'theta) x_i = 0. Its covariance is A^-1 V A^-1 with A the Hessian
+    and V the long-run covariance of the score sums over batches of consecutive rows, or over `groups`.
+
+    References
+    ----------
+    L. Luo and P. X.-K. Song, *Renewable estimation and incremental inference in generalized linear models with
+    streaming data sets*, JRSS B 82 (2020). D. W. K. Andrews, *Heteroskedasticity and autocorrelation consistent
+    covariance matrix estimation*, Econometrica 59 (1991).
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> import halfwidth as hw
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((2_000, 2))
     >>> y = 1.0 + X @ [2.0, 0.0] + rng.standard_normal(2_000)
-    >>> model = LinearRegression()
+    >>> model = hw.LinearRegression()
     >>> for start in range(0, 2_000, 500):
     ...     model = model.partial_fit(X[start : start + 500], y[start : start + 500])
     >>> bool(model.inference().pvalues[1] < 0.001)
     True
+    >>> model.inference().interval().covers([1.0, 2.0, 0.0]).tolist()
+    [True, True, True]
     """
 
     family: ClassVar[str] = "linear"
 
 
 class PoissonRegressor(RegressorMixin, StreamModel):  # type: ignore[misc]
-    """Counts or rates with a log link; `offset` takes the log of the exposure."""
+    """Poisson regression of counts or rates with a log link, in one pass.
+
+    `offset` takes the logarithm of the exposure. The standard errors allow for dependent rows and for overdispersion.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default True
+        Whether an intercept is fitted; it is not penalised.
+    ridge : float, default 0.0
+        The penalty: the objective is the mean loss plus ridge |coef|^2 / 2.
+    method : str, default "auto"
+        The method of the standard errors: ``"auto"``, or a method of `halfwidth methods` that watches iterates.
+    engine : {"auto", "newton", "sgd"}, default "auto"
+        What computes the estimate: renewable Newton, or averaged SGD for many columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import halfwidth as hw
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((4_000, 1))
+    >>> model = hw.PoissonRegressor().fit(X, rng.poisson(np.exp(0.5 + 0.3 * X[:, 0])))
+    >>> model.inference().interval().covers([0.5, 0.3]).tolist()
+    [True, True]
+    """
 
     family: ClassVar[str] = "poisson"
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The share of the Poisson deviance explained, as scikit-learn's PoissonRegressor scores."""
+        """Return the share of the Poisson deviance that is explained, as scikit-learn's PoissonRegressor does.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, p)
+            The features.
+        y : array_like of shape (n,)
+            The counts or rates.
+        sample_weight : array_like of shape (n,), optional
+            The weights of the rows.
+
+        Returns
+        -------
+        float
+            1 for a perfect prediction, 0 for the mean.
+        """
         from sklearn.metrics import d2_tweedie_score
 
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
@@ -47,7 +127,41 @@ class PoissonRegressor(RegressorMixin, StreamModel):  # type: ignore[misc]
 
 
 class QuantileRegressor(RegressorMixin, StreamModel):  # type: ignore[misc]
-    """A conditional quantile; the standard errors need no density of the noise beyond the curvature of the loss."""
+    """Regression of a conditional quantile, in one pass.
+
+    Parameters
+    ----------
+    quantile : float, default 0.5
+        The quantile, strictly between 0 and 1.
+    fit_intercept : bool, default True
+        Whether an intercept is fitted; it is not penalised.
+    ridge : float, default 0.0
+        The penalty: the objective is the mean loss plus ridge |coef|^2 / 2.
+    method : str, default "auto"
+        The method of the standard errors: ``"auto"``, or a method of `halfwidth methods` that watches iterates.
+    engine : {"auto", "newton", "sgd"}, default "auto"
+        What computes the estimate: renewable Newton, or averaged SGD for many columns.
+
+    Notes
+    -----
+    The check loss is smoothed with a bandwidth that shrinks with the rows; the estimate is the root of a score that is
+    smoothed by a kernel of fourth order, and the standard errors come from the unsmoothed score.
+
+    References
+    ----------
+    M. Fernandes, E. Guerre and E. Horta, *Smoothing quantile regressions*, JBES 39 (2021). X. He, X. Pan, K. M. Tan and
+    W.-X. Zhou, *Smoothed quantile regression with large-scale inference*, J. Econometrics 232 (2023).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import halfwidth as hw
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((4_000, 1))
+    >>> model = hw.QuantileRegressor(quantile=0.5).fit(X, 1.0 + X[:, 0] + rng.standard_normal(4_000))
+    >>> model.inference().interval().covers([1.0, 1.0]).tolist()
+    [True, True]
+    """
 
     family: ClassVar[str] = "quantile"
 
@@ -68,7 +182,35 @@ class QuantileRegressor(RegressorMixin, StreamModel):  # type: ignore[misc]
 
 
 class HuberRegressor(RegressorMixin, StreamModel):  # type: ignore[misc]
-    """Robust regression: Huber's loss with threshold 1.345 times the residuals' scale, found on the way."""
+    """Robust regression with Huber's loss, in one pass.
+
+    The threshold is 1.345 times the scale of the residuals, which is estimated from the rows (`scale_`).
+
+    Parameters
+    ----------
+    fit_intercept : bool, default True
+        Whether an intercept is fitted; it is not penalised.
+    ridge : float, default 0.0
+        The penalty: the objective is the mean loss plus ridge |coef|^2 / 2.
+    method : str, default "auto"
+        The method of the standard errors: ``"auto"``, or a method of `halfwidth methods` that watches iterates.
+    engine : {"auto", "newton", "sgd"}, default "auto"
+        What computes the estimate: renewable Newton, or averaged SGD for many columns.
+
+    References
+    ----------
+    P. J. Huber, *Robust estimation of a location parameter*, Annals of Math. Statistics 35 (1964).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import halfwidth as hw
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((4_000, 1))
+    >>> model = hw.HuberRegressor().fit(X, 1.0 + X[:, 0] + rng.standard_t(3, 4_000))
+    >>> model.inference().interval().covers([1.0, 1.0]).tolist()
+    [True, True]
+    """
 
     family: ClassVar[str] = "huber"
 

@@ -20,8 +20,8 @@ from halfwidth.learners import CappedSGD
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.newton_solver import Rows, first_fit, prior_weights
 from halfwidth.methods import METHODS, Setting, method
+from halfwidth.models.basis import Basis
 from halfwidth.models.identification import ROWS_BEYOND_COEFFICIENTS, Flag
-from halfwidth.models.results import Basis
 from halfwidth.models.sgd_state import FIRST_ROWS, SGD_SCHEMA
 from halfwidth.problems.given_rows import EXTRA_COLUMNS, regression_problem
 

@@ -1,0 +1,149 @@
+"""Coefficients by name: estimates, standard errors, tests and bounds, as pandas objects where that is possible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from halfwidth.inference import Diagnostics, Result
+from halfwidth.inference.statements import FIRST_LOOK
+from halfwidth.kernels.arrays import Vector
+
+
+@dataclass(frozen=True)
+class NamedCoefficients:
+    """The coefficients of a result with their names.
+
+    Parameters
+    ----------
+    core : Result
+        Estimate, covariance and limit law.
+    names : tuple of str
+        The names of the coefficients.
+    named : bool
+        Whether the names are the user's, so that pandas objects carry them.
+    """
+
+    core: Result
+    names: tuple[str, ...]
+    named: bool
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return self.core.n
+
+    nobs = n
+
+    @property
+    def status(self) -> str:
+        """``"ok"``, or the name of the first warning about the run."""
+        return self.core.status
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Facts about the run, and its warnings."""
+        return self.core.diagnostics
+
+    @property
+    def df_resid(self) -> float:
+        """Degrees of freedom of the t quantile: the median, where every coefficient has its own."""
+        return self.core.law.degrees_of_freedom
+
+    @property
+    def df(self) -> Any:
+        """Degrees of freedom of every coefficient."""
+        return self._series(self.core.degrees_of_freedom(np.eye(len(self.names))))
+
+    @property
+    def coefficient_status(self) -> tuple[str, ...]:
+        """``"ok"``, or the name of the first warning about each coefficient."""
+        return self.core.coefficient_status
+
+    @property
+    def coefficient_flags(self) -> tuple[tuple[str, ...], ...]:
+        """The names of all warnings about each coefficient."""
+        return self.diagnostics.coefficient_flags or ((),) * len(self.names)
+
+    @property
+    def params(self) -> Any:
+        """The coefficients."""
+        return self._series(self.core.params)
+
+    @property
+    def bse(self) -> Any:
+        """Their standard errors."""
+        return self._series(self.core.bse)
+
+    @property
+    def tvalues(self) -> Any:
+        """The coefficients over their standard errors."""
+        return self._series(self.core.tvalues)
+
+    @property
+    def pvalues(self) -> Any:
+        """Two-sided p-values of the hypotheses that a coefficient is zero."""
+        return self._series(self.core.pvalues)
+
+    def conf_int(self, alpha: float = 0.05, *, simultaneous: bool = False) -> Any:
+        """Return the bounds of every coefficient.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the confidence level.
+        simultaneous : bool, default False
+            Whether the bounds contain all coefficients at once with that probability, rather than each by itself.
+
+        Returns
+        -------
+        DataFrame or ndarray of shape (d, 2)
+            Lower and upper bounds, in columns 0 and 1.
+        """
+        return self._frame(self.core.conf_int(alpha, simultaneous=simultaneous), [0, 1])
+
+    def conf_seq(self, alpha: float = 0.05, *, tightest: int = FIRST_LOOK) -> Any:
+        """Return bounds that hold at all rows together, safe to look at after every chunk.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the confidence level.
+        tightest : int, default 10_000
+            The number of rows at which the bounds are tightest.
+
+        Returns
+        -------
+        DataFrame or ndarray of shape (d, 2)
+            Lower and upper bounds, in columns 0 and 1.
+        """
+        return self._frame(self.core.conf_seq(alpha, tightest=tightest), [0, 1])
+
+    def cov_params(self) -> Any:
+        """Return the covariance matrix of the estimate.
+
+        Returns
+        -------
+        DataFrame or ndarray of shape (d, d)
+            The covariance matrix.
+        """
+        return self._frame(self.core.cov_params(), list(self.names))
+
+    def _pandas(self) -> Any:
+        if not self.named:
+            return None
+        try:
+            import pandas
+        except ImportError:
+            return None
+        return pandas
+
+    def _series(self, values: Vector) -> Any:
+        pandas = self._pandas()
+        return values if pandas is None else pandas.Series(values, index=list(self.names))
+
+    def _frame(self, values: Vector, columns: list[Any]) -> Any:
+        pandas = self._pandas()
+        return values if pandas is None else pandas.DataFrame(values, index=list(self.names), columns=columns)
