@@ -90,7 +90,7 @@ class PoissonRegressor(RegressorMixin, StreamModel):  # type: ignore[misc]
     --------
     >>> import numpy as np
     >>> import halfwidth as hw
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(1)
     >>> X = rng.standard_normal((4_000, 1))
     >>> model = hw.PoissonRegressor().fit(X, rng.poisson(np.exp(0.5 + 0.3 * X[:, 0])))
     >>> model.inference().interval().covers([0.5, 0.3]).tolist()
