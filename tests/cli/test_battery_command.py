@@ -27,7 +27,7 @@ def test_it_prints_one_table_writes_json_and_resumes(tmp_path):
     rows = json.loads((tmp_path / "first.json").read_text())
     assert header.split() == ["row", "obm", "obm-normal"]
     assert line.split() == ["swap-game:rho=0.5", *(f"{row[k]:.{d}f}" for row in rows for k, d in SHOWN)]
-    spans = sorted((tmp_path / "cache" / "studies").rglob("*.npz"))
+    spans = sorted((tmp_path / "cache" / "studies").rglob("*.span"))
     stamps = [path.stat().st_mtime_ns for path in spans]
     assert len(spans) == 4
     again = battery(tmp_path / "cache", *arguments, "--json", "-")

@@ -19,12 +19,12 @@ def test_a_run_that_is_resumed_repeats_nothing_and_gives_the_same_rows(tmp_path)
     done = halfwidth(*arguments, cache=tmp_path)
     assert done.returncode == 0, done.stderr
     first = pq.read_table(tmp_path / "out" / "dependence-linear.parquet")
-    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "reproduce").rglob("*.npz")}
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "reproduce").rglob("*.span")}
     again = halfwidth(*arguments, "--resume", cache=tmp_path)
     assert again.returncode == 0, again.stderr
     assert pq.read_table(tmp_path / "out" / "dependence-linear.parquet") == first
     assert kept
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "reproduce").rglob("*.npz")} == kept
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "reproduce").rglob("*.span")} == kept
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_damaged_arrays_count_as_not_there(tmp_path):
     assert store.load_arrays("key", "one")["x"].tolist() == [0.0, 1.0, 2.0]
     assert store.load_arrays("key", "two") is None
     assert store.load_arrays("other key", "one") is None
-    (path,) = tmp_path.rglob("one.npz")
+    (path,) = tmp_path.rglob("one.span")
     path.write_bytes(path.read_bytes()[:40])
     assert store.load_arrays("key", "one") is None
 

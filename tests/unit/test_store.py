@@ -1,15 +1,21 @@
 """The store: what is finished is never repeated, and the numbers are those of an uninterrupted study."""
 
+import ast
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import halfwidth
 from halfwidth.errors import InputError
 from halfwidth.inference import Result
 from halfwidth.methods import METHODS
+from halfwidth.state.checkpoint import read_checkpoint, write_checkpoint
 from halfwidth.study import Spec, replicate, run_study, store
+from halfwidth.study.code_version import code_of
 from halfwidth.study.store import Store
 from halfwidth.watchers import OverlappingBatchMeans
 
@@ -104,15 +110,59 @@ def test_files_are_plain_arrays_and_json_and_a_broken_one_counts_as_not_there(tm
     rows = run_study(SPEC, jobs=1, store=kept)
     place = kept.place(SPEC)
     assert json.loads((place / "spec.json").read_text())["problem"] == "iid-linear"
-    spans = sorted(place.glob("*.npz"))
+    spans = sorted(place.glob("*.span"))
     assert len(spans) == 8
-    assert sorted(path.suffix for path in place.iterdir()) == [".json"] * 2 + [".npz"] * 8
-    with np.load(spans[0], allow_pickle=False) as arrays:
-        assert arrays["obm/estimate"].shape == (2, 1, 1)
+    assert sorted(path.suffix for path in place.iterdir()) == [".json"] * 2 + [".span"] * 8
+    assert read_checkpoint(spans[0])["methods"]["obm"]["estimate"].shape == (2, 1, 1)
     spans[3].write_bytes(spans[3].read_bytes()[:100])
+    spans[5].write_bytes(spans[6].read_bytes())  # another span's numbers
     calls.clear()
     assert run_study(SPEC, jobs=1, store=kept) == rows
-    assert [index for _, index in calls] == [6, 7]
+    assert [index for _, index in calls] == [6, 7, 10, 11]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state | {"key": state["key"].replace("iid-linear", "ar-linear")},
+        lambda state: state | {"first": 4},
+        lambda state: state | {"count": 3},
+        lambda state: state | {"methods": {"obm": state["methods"]["obm"] | {"estimate": np.zeros((2, 9, 1))}}},
+        lambda state: state | {"version": 99},
+    ],
+)
+def test_a_span_with_another_key_or_shape_is_computed_again(tmp_path, ran, change):
+    calls, _ = ran
+    kept = Store(tmp_path)
+    rows = run_study(SPEC, jobs=1, store=kept)
+    span = sorted(kept.place(SPEC).glob("*.span"))[0]
+    write_checkpoint(span, change(read_checkpoint(span)))
+    calls.clear()
+    assert run_study(SPEC, jobs=1, store=kept) == rows
+    assert {index for _, index in calls} == {0, 1}
+
+
+def test_only_the_code_that_a_study_runs_counts(tmp_path):
+    root = Path(halfwidth.__file__).parent
+    reached = code_of(root, ("halfwidth.study.replicate",))
+    assert {"halfwidth.watchers.overlapping_batches", "halfwidth.kernels.compile", "halfwidth.problems"} <= set(reached)
+    assert not [name for name in reached if name.split(".")[1] in ("cli", "models", "plots", "paper")]
+    package = tmp_path / "halfwidth"
+    package.mkdir()
+    (package / "a.py").write_text("from halfwidth.b import f\n")
+    texts = ["def f():\n    return 1\n", "def f():\n    'Say.'\n    return 1  # why\n", "def f():\n    return 2\n"]
+    dumps = []
+    for text in texts:
+        (package / "b.py").write_text(text)
+        dumps.append(ast.dump(code_of(package, ("halfwidth.a",))["halfwidth.b"]))
+    assert dumps[0] == dumps[1] != dumps[2]
+
+
+def test_two_writers_at_once_end_with_one_whole_study(tmp_path):
+    expected = without_times(run_study(SPEC, jobs=1))
+    with ThreadPoolExecutor(2) as pool:
+        rows = list(pool.map(lambda _: run_study(SPEC, jobs=1, store=Store(tmp_path)), range(2)))
+    assert [without_times(each) for each in rows] == [expected, expected]
 
 
 class Moody(OverlappingBatchMeans):

@@ -25,6 +25,7 @@ import numpy as np
 from halfwidth.errors import BadState, InputError
 from halfwidth.learners.schedule_state import SCHEDULES, schedule_from_state, schedule_to_state
 from halfwidth.problems import Problem
+from halfwidth.state.compare import first_difference
 from halfwidth.state.containers import ListOf, MapOf, Nested, Plain, Row
 from halfwidth.state.fields import Array, Text, Whole
 from halfwidth.state.schema import Schema, build, validate
@@ -110,7 +111,11 @@ def restored_learner(cls: type[SomeLearner], state: State, problem: Problem) -> 
     for field, names in (("settings", cls.settings), ("generators", cls.generators), ("kept", cls.kept)):
         if set(state[field]) != set(names):
             raise BadState.at(f"state.{field}", f"name {', '.join(names) or 'nothing'}", sorted(state[field]))
-    return build(cls.name, lambda: _rebuilt(cls, state, problem))
+    learner = build(cls.name, lambda: _rebuilt(cls, state, problem))
+    differs = first_difference(learner_state(learner), state)
+    if differs is not None:
+        raise BadState(f"{differs} must be what such a learner gives back; the one that was built has another value")
+    return learner
 
 
 def _rebuilt(cls: type[SomeLearner], state: State, problem: Problem) -> SomeLearner:

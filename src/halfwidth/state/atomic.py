@@ -12,11 +12,13 @@ import errno
 import hashlib
 import os
 import stat
+from itertools import count
 from pathlib import Path
 
 from halfwidth.errors import CannotWrite
 
 PREVIOUS = ".previous"
+_numbers = count()
 _LONGEST_NAME = 255 - len(PREVIOUS)
 _PROBE = b"\0" * 4096
 _REASONS = {
@@ -139,7 +141,7 @@ def _mark(place: Path) -> str:
 
 
 def _beside(place: Path) -> Path:
-    return place.with_name(f"{_mark(place)}{os.getpid()}.tmp")
+    return place.with_name(f"{_mark(place)}{os.getpid()}.{next(_numbers)}.tmp")
 
 
 def _alive(process: int) -> bool:

@@ -143,6 +143,7 @@ class Array(Field):
     high: float = math.inf
     finite: bool = True
     any_width: bool = False
+    any_shape: bool = False
     doc: str = ""
 
     def check(self, value: Any, where: str, scope: Scope) -> None:
@@ -150,6 +151,8 @@ class Array(Field):
             raise self.refuse(where, value)
         if value.dtype.kind in "fiu" and value.dtype.itemsize != 8 and not self.any_width:
             raise BadState.at(where, "hold numbers of 64 bits", value.dtype)
+        if self.any_shape:
+            return self._check_values(value, where)
         wanted = self.shape(scope.state) if callable(self.shape) else self.shape
         if value.ndim != len(wanted):
             raise self.refuse(where, value)

@@ -25,6 +25,7 @@ class Origin:
         self._first_row = 0
         self._reached: str | None = None
         self._whole: dict[str, State] = {}
+        self._known: State | None = None
 
     def begin(self, head: Sequence[Block]) -> None:
         """See the first blocks."""
@@ -40,6 +41,8 @@ class Origin:
 
     def to_state(self, position: int) -> State:
         """What is known of the source after so many rows."""
+        if self._known is not None and not self._parts:
+            return self._known | {"names": [str(name) for name in self._source.files]}
         last = None
         if self.kind == "rows" and position > self._first_row and self._parts:
             start = max(self._first_row, position - MOST_ROWS)
@@ -83,6 +86,7 @@ class Origin:
         if state["known_by"] != self.kind:
             kinds = f"{state['known_by']!r} ({then}) and is now {self.kind!r} ({now})"
             raise InputError(f"source is another one: it was {kinds}; {ADVICE}")
+        self._known = state
         if self.kind == "once":
             return
         head = next(iter(self._source.blocks(None)), None)

@@ -2,59 +2,80 @@
 
 A replicate's numbers depend on the specification, its index and the code, on nothing else: not on the other methods
 of the study, nor on how many replicates there are. So they are kept under a key of the specification without
-these two, in a folder named after a hash of the package's source, and a larger study finds what a smaller one left.
+these two, in a folder named after a hash of the code that studies run, and a larger study finds what a smaller one
+left.
 
-    studies / <hash of the source> / <hash of the specification> / spec.json
-                                                                  / 00000020-00000039-<hash>.npz
-                                                                  / times.json
+    studies / <hash of the code> / <hash of the specification> / spec.json
+                                                                / 00000020-00000039-<hash>.span
+                                                                / times.json
 
-A span file holds some methods over consecutive replicates, as plain arrays. Files appear whole or not at all; one
-that cannot be read counts as not there.
-
-Runs that are no studies are kept as named arrays under a text that says what they depend on, code included:
-
-    studies / arrays / <hash of the text> / key.txt
-                                          / <name>.npz
+A span file holds some methods over consecutive replicates, in the layout of checkpoints: it appears whole or not at
+all, and is believed only if its checksum, its key and its shapes are right. One that is not is computed again. Two
+processes that run one study write the same bytes under the same names.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
-import zipfile
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-import halfwidth
+from halfwidth.errors import InputError
+from halfwidth.state.atomic import replace_file
+from halfwidth.state.checkpoint import read_checkpoint, write_checkpoint
+from halfwidth.state.containers import ListOf, MapOf, Nested
+from halfwidth.state.fields import Array, Field, State, Text, Whole
+from halfwidth.state.schema import Relation, Schema, validate
 from halfwidth.streams.datasets.fetch import cache_folder
+from halfwidth.study.code_version import code_version
 from halfwidth.study.replicate import Notes
 from halfwidth.study.spec import Spec
 
-_NO_PART_IN_STUDIES = ("adapters", "cli", "models", "paper", "plots")
 _ARRAYS = tuple(field.name for field in fields(Notes) if field.name != "reason")
-_UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+_WIDE = ("estimate", "half_width", "standard_error", "doubted")
 
 Replicates = dict[str, dict[int, Notes]]
 
 
-@lru_cache(maxsize=1)
-def code_version() -> str:
-    """A hash of the package's source, without the packages that a study never uses."""
-    root = Path(halfwidth.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        name = path.relative_to(root)
-        if name.parts[0] not in _NO_PART_IN_STUDIES:
-            digest.update(f"{name.as_posix()}\n".encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
+def _one_length(state: State) -> bool:
+    return all(len(notes[name]) == state["count"] for notes in state["methods"].values() for name in notes)
+
+
+_NARROW = ("replicates", "checkpoints")
+_NOTES: dict[str, Field] = {
+    name: Array((*_NARROW, "directions") if name in _WIDE else _NARROW, finite=False) for name in _ARRAYS
+}
+SPAN_SCHEMA = Schema(
+    "study-span",
+    1,
+    {
+        "key": Text(doc="the specification, without methods and replicates"),
+        "first": Whole(doc="index of the first replicate"),
+        "count": Whole(1, doc="how many there are"),
+        "methods": MapOf(
+            Nested(Schema(None, None, {**_NOTES, "reason": ListOf(Text())}, title="set of notes of a method")),
+            doc="what every replicate noted, by method",
+        ),
+    },
+    relations=(Relation("have notes of `count` replicates for every method", _one_length),),
+    title="span of a study",
+)
+ARRAYS_SCHEMA = Schema(
+    "study-arrays",
+    1,
+    {
+        "key": Text(doc="what the arrays depend on"),
+        "arrays": MapOf(Array((), "biufU", any_width=True, any_shape=True, finite=False)),
+    },
+    title="set of arrays",
+)
 
 
 def spec_text(spec: Spec) -> str:
@@ -76,47 +97,53 @@ class Store:
     def load(self, spec: Spec) -> Replicates:
         """The replicates that are there, by method and index."""
         found: Replicates = {name: {} for name in spec.methods}
-        for path in sorted(self.place(spec).glob("*.npz")):
-            for name, notes in _read_span(path, int(path.name.split("-")[0]), spec.methods).items():
+        for path in sorted(self.place(spec).glob("*.span")):
+            for name, notes in _read_span(path, spec).items():
                 found[name].update(notes)
         return found
 
     def save(self, spec: Spec, first: int, span: Sequence[dict[str, Notes]]) -> None:
         """Keep consecutive replicates from index `first` on."""
         methods = sorted(span[0])
-        arrays: dict[str, Any] = {}
-        for name in methods:
-            for field in _ARRAYS:
-                arrays[f"{name}/{field}"] = np.stack([getattr(notes[name], field) for notes in span])
-            arrays[f"{name}/reason"] = np.array([notes[name].reason for notes in span])
+        state = {
+            "kind": SPAN_SCHEMA.kind,
+            "version": SPAN_SCHEMA.version,
+            "key": spec_text(spec),
+            "first": int(first),
+            "count": len(span),
+            "methods": {name: _stacked([notes[name] for notes in span]) for name in methods},
+        }
         mark = hashlib.sha256(",".join(methods).encode()).hexdigest()[:8]
-        place = self._open(spec)
-        _write(place / f"{first:08d}-{first + len(span) - 1:08d}-{mark}.npz", lambda file: np.savez(file, **arrays))
+        write_checkpoint(self._open(spec) / f"{first:08d}-{first + len(span) - 1:08d}-{mark}.span", state)
 
     def load_times(self, spec: Spec) -> dict[str, float]:
         """Microseconds per row, by method, as measured when the study was first run."""
         try:
-            return dict(json.loads((self.place(spec) / "times.json").read_text(encoding="utf-8")))
-        except (OSError, ValueError):
+            known = json.loads((self.place(spec) / "times.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
             return {}
+        items = known.items() if isinstance(known, dict) else ()
+        return {name: float(time) for name, time in items if isinstance(time, (int, float)) and math.isfinite(time)}
 
     def save_times(self, spec: Spec, times: dict[str, float]) -> None:
         text = json.dumps(self.load_times(spec) | times, indent=1)
-        _write(self._open(spec) / "times.json", lambda file: file.write(text.encode()))
+        replace_file(self._open(spec) / "times.json", text.encode(), "study")
 
     def load_arrays(self, key: str, name: str) -> dict[str, NDArray[Any]] | None:
         """The arrays kept under this key and name, or None."""
         try:
-            path = self._arrays_place(key) / f"{name}.npz"
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                return dict(arrays)
-        except _UNREADABLE:
+            state = read_checkpoint(self._arrays_place(key) / f"{name}.span")
+            validate(state, ARRAYS_SCHEMA)
+        except InputError:
             return None
+        return dict(state["arrays"]) if state["key"] == key else None
 
     def save_arrays(self, key: str, name: str, arrays: Mapping[str, Any]) -> None:
         """Keep arrays under a key and a name."""
         place = _opened(self._arrays_place(key), "key.txt", key)
-        _write(place / f"{name}.npz", lambda file: np.savez(file, **dict(arrays)))
+        kept = {part: np.asarray(value) for part, value in arrays.items()}
+        state = {"kind": ARRAYS_SCHEMA.kind, "version": ARRAYS_SCHEMA.version, "key": key, "arrays": kept}
+        write_checkpoint(place / f"{name}.span", state)
 
     def _arrays_place(self, key: str) -> Path:
         return self.folder / "arrays" / hashlib.sha256(key.encode()).hexdigest()[:24]
@@ -129,33 +156,33 @@ def _opened(place: Path, name: str, text: str) -> Path:
     """The folder, with a file that says what it holds."""
     if not (place / name).exists():
         place.mkdir(parents=True, exist_ok=True)
-        _write(place / name, lambda file: file.write(text.encode()))
+        replace_file(place / name, text.encode(), "study")
     return place
 
 
-def _read_span(path: Path, first: int, methods: Sequence[str]) -> Replicates:
-    found: Replicates = {}
+def _stacked(notes: Sequence[Notes]) -> dict[str, Any]:
+    arrays = {field: np.stack([np.asarray(getattr(note, field), dtype=float) for note in notes]) for field in _ARRAYS}
+    return {**arrays, "reason": [str(note.reason) for note in notes]}
+
+
+def _read_span(path: Path, spec: Spec) -> Replicates:
+    """What a span file holds of this study; nothing if it is damaged or belongs to another one."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            for name in methods:
-                if f"{name}/reason" in arrays:
-                    columns = {field: arrays[f"{name}/{field}"] for field in _ARRAYS}
-                    found[name] = {
-                        first + i: Notes(**{field: column[i] for field, column in columns.items()}, reason=str(reason))
-                        for i, reason in enumerate(arrays[f"{name}/reason"])
-                    }
-    except _UNREADABLE:
+        state = read_checkpoint(path)
+        validate(state, SPAN_SCHEMA)
+    except InputError:
         return {}
+    named = f"{state['first']:08d}-{state['first'] + state['count'] - 1:08d}-"
+    if state["key"] != spec_text(spec) or not path.name.startswith(named):
+        return {}
+    checkpoints = len(spec.checkpoints)
+    found: Replicates = {}
+    for name in spec.methods:
+        notes = state["methods"].get(name)
+        if notes is None or notes["refused"].shape[1] != checkpoints:
+            continue
+        found[name] = {
+            state["first"] + i: Notes(**{field: notes[field][i] for field in _ARRAYS}, reason=notes["reason"][i])
+            for i in range(state["count"])
+        }
     return found
-
-
-def _write(path: Path, write: Callable[[BinaryIO], Any]) -> None:
-    """Write a file that appears whole or not at all."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            write(file)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
