@@ -8,20 +8,20 @@ and are kept in the store as soon as the group is done.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import kernel
-from halfwidth.paper import lanes
 from halfwidth.paper.arms import Model
-from halfwidth.paper.lanes import LANES, Lanes, Rows, Stream, walk
+from halfwidth.paper.lanes import LANES, PIECE, Lanes, Rows, Stream, walk
 from halfwidth.paper.run_arms import Runner
 from halfwidth.problems import Problem, problem
 from halfwidth.schedules import BlockPlan, PowerStep
@@ -171,14 +171,15 @@ def _name(group: int) -> str:
 
 def _key(cases: Sequence[Case], checkpoints: Sequence[int], seed: int) -> str:
     """Everything the numbers of a group depend on, as JSON: streams, steps, blocks, and the code of the loop."""
-    source = b"".join(Path(str(path)).read_bytes() for path in (__file__, lanes.__file__))
+    code: tuple[Any, ...] = (walk.python, fill_normals.python, run_group, _Run, ages_at, ages_up_to)
     content = {
+        "sizes": [LANES, PIECE, CHUNK, ETA],
         "streams": [[np.asarray(value).tolist() for value in case.stream()] for case in cases],
         "models": [case.model for case in cases],
         "exponents": [case.exponent for case in cases],
         "blocks": [case.plan.starts_up_to(checkpoints[-1]).tolist() for case in cases],
         "checkpoints": list(checkpoints),
         "seed": seed,
-        "source": hashlib.sha256(source).hexdigest(),
+        "code": [hashlib.sha256(inspect.getsource(function).encode()).hexdigest() for function in code],
     }
     return json.dumps(content, indent=1)
