@@ -1,21 +1,17 @@
 """`halfwidth battery` as a user meets it."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
+from command_line import assert_refused, halfwidth
 from halfwidth.cli.battery import _cell
 
 SHOWN = (("coverage", 3), ("mis_ratio", 2))
 
 
 def battery(cache, *args):
-    command = [sys.executable, "-c", "from halfwidth.cli import main; main()", "battery", *map(str, args)]
-    environment = os.environ | {"HALFWIDTH_CACHE": str(cache)}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    return halfwidth("battery", *args, cache=cache)
 
 
 def test_it_prints_one_table_writes_json_and_resumes(tmp_path):
@@ -45,10 +41,7 @@ def test_it_prints_one_table_writes_json_and_resumes(tmp_path):
     ],
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(tmp_path, arguments, message):
-    done = battery(tmp_path, *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    assert_refused(battery(tmp_path, *arguments), message)
 
 
 @pytest.mark.parametrize(

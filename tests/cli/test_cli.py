@@ -1,21 +1,15 @@
 """The command line as a user meets it: in a process of its own."""
 
 import json
-import os
 import subprocess
 import sys
 
 import pytest
 import typer
 
+from command_line import assert_refused, halfwidth
 from halfwidth.cli.app import app
 from halfwidth.cli.params import read_params
-
-
-def halfwidth(*args, cwd=None):
-    command = [sys.executable, "-c", "from halfwidth.cli import main; main()", *map(str, args)]
-    environment = os.environ | {"COLUMNS": "160"}
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
 
 
 def test_help_names_every_command():
@@ -103,10 +97,7 @@ def test_parameters_are_read_as_what_the_problem_expects(problem, texts, setting
     ],
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(arguments, message):
-    done = halfwidth(*arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    assert_refused(halfwidth(*arguments), message)
 
 
 def test_demo_without_a_terminal_prints_plain_lines_and_draws(tmp_path):

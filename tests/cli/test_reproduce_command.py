@@ -1,17 +1,9 @@
 """`halfwidth reproduce` and `halfwidth data credit` as a user meets them."""
 
-import os
-import subprocess
-import sys
-
 import pyarrow.parquet as pq
 import pytest
 
-
-def halfwidth(*args, cache):
-    command = [sys.executable, "-c", "from halfwidth.cli import main; main()", *map(str, args)]
-    environment = os.environ | {"HALFWIDTH_CACHE": str(cache), "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+from command_line import assert_refused, halfwidth
 
 
 def test_a_run_that_is_resumed_repeats_nothing_and_gives_the_same_rows(tmp_path):
@@ -39,7 +31,4 @@ def test_a_run_that_is_resumed_repeats_nothing_and_gives_the_same_rows(tmp_path)
     ],
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(arguments, message, tmp_path):
-    done = halfwidth(*arguments, cache=tmp_path)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    assert_refused(halfwidth(*arguments, cache=tmp_path), message)

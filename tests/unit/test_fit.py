@@ -6,6 +6,7 @@ import pytest
 
 import halfwidth
 from halfwidth.errors import BadRow, InputError, NotEnoughData, UnknownName
+from halfwidth.families.linear import Linear
 from halfwidth.models import FitWarning, LinearRegression, LogisticRegression
 
 
@@ -217,3 +218,11 @@ def test_columns_that_default_features_leave_out_are_named():
     summary = halfwidth.fit(table, target="y").inference().summary()
     assert "columns left out: city (not numeric)" in summary
     assert "left out" not in halfwidth.fit(table, target="y", features=["x"]).inference().summary()
+
+
+def test_a_target_that_the_family_does_not_allow_is_refused_whatever_the_reader_lets_through(monkeypatch):
+    monkeypatch.setattr(Linear, "allows", lambda self, y: y > 0.0)
+    monkeypatch.setattr(Linear, "target", "be positive")
+    table = {"x": np.arange(50.0), "y": np.arange(50.0) - 3.0}
+    with pytest.raises(InputError, match="y must be positive; got -3"):
+        halfwidth.fit(table, target="y")

@@ -3,18 +3,20 @@
 import numpy as np
 import pytest
 
+from family_targets import DRAWS, FIXED, drawn
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.families import FAMILIES, make_loss
 from halfwidth.families.quantile import Quantile
+from halfwidth.models import MODELS
+from halfwidth.models.model_state import CLASSES
 
 ETA = np.linspace(-2.0, 2.0, 41)
-TARGETS = {"linear": 0.3, "logistic": 1.0, "poisson": 3.0, "quantile": 0.31, "huber": 0.3}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_slope_and_weight_are_derivatives(family):
     loss = make_loss(family)
-    y = np.full_like(ETA, TARGETS[family])
+    y = np.full_like(ETA, FIXED[family])
     h = 1e-5
     slope = (loss.value(ETA + h, y) - loss.value(ETA - h, y)) / (2 * h)
     np.testing.assert_allclose(loss.slope(ETA, y), slope, atol=1e-8)
@@ -28,6 +30,18 @@ def test_mean_slope_is_the_derivative_of_the_mean(family):
     loss = make_loss(family)
     h = 1e-5
     np.testing.assert_allclose(loss.mean_slope(ETA), (loss.mean(ETA + h) - loss.mean(ETA - h)) / (2 * h), atol=1e-8)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_drawn_targets_are_allowed(family):
+    loss = make_loss(family)
+    assert loss.allows(drawn(family, np.random.default_rng(0), ETA)).all()
+    assert not loss.allows(np.array([np.nan, np.inf])).any()
+
+
+def test_every_family_has_a_model_a_name_in_states_and_targets_in_the_tests():
+    assert {model.__name__: family for family, model in MODELS.items()} == CLASSES
+    assert set(MODELS) == set(FAMILIES) == set(DRAWS) == set(FIXED)
 
 
 def test_the_smooth_root_of_a_quantile_is_nearly_unbiased():

@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from family_targets import drawn
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.models import (
     MODELS,
@@ -33,7 +34,7 @@ def test_scikit_learn_checks(estimator, check):
 def test_pipeline_and_clone(family):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 2)) * [1.0, 100.0]
-    y = (rng.random(300) < 0.5).astype(float) if family in ("logistic", "poisson") else X @ [1.0, 0.01]
+    y = drawn(family, rng, X @ [0.5, 0.005])
     model = clone(MODELS[family](ridge=0.01))
     assert model.ridge == 0.01
     pipeline = make_pipeline(StandardScaler(), model).fit(X, y)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from family_targets import drawn
 from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.families import FAMILIES
 from halfwidth.learners.newton.kept_sample import RowSample, hashed
@@ -13,11 +14,7 @@ def rows(family, n=3000, d=3, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * [1.0, 5.0, 0.2] + [0.0, 10.0, 0.0]
     eta = 0.3 + (X - [0.0, 10.0, 0.0]) @ [0.5, -0.1, 1.0]
-    if family == "logistic":
-        return X, (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float)
-    if family == "poisson":
-        return X, rng.poisson(np.exp(eta)).astype(float)
-    return X, eta + rng.standard_normal(n)
+    return X, drawn(family, rng, eta)
 
 
 def errors_of(fit):

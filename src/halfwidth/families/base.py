@@ -42,6 +42,8 @@ class Loss(ABC):
     """Whether `score` jumps, so that the estimate is the root of a smoothed one."""
     target = "be finite numbers"
     """The rule that targets must satisfy, for error messages."""
+    labels: str | None = None
+    """How a stream reads the targets, where they are not any numbers: "count" or "binary"."""
 
     def __init__(self) -> None:
         self.scale = 1.0
@@ -89,7 +91,8 @@ class Loss(ABC):
         Returns
         -------
         ndarray
-            The curvature d2 loss / d eta2, the weight of a row in the Hessian.
+            The curvature d2 loss / d eta2, the weight of a row in the Hessian. It must not be negative: where a loss is
+            not convex, it is the mean of the curvature over y given eta, as in Fisher scoring.
         """
 
     @property

@@ -17,6 +17,7 @@ class Logistic(Loss):
     name = "logistic"
     smooth = True
     target = "be 0 or 1"
+    labels = "binary"
 
     def value(self, eta: Vector, y: Vector) -> Vector:
         return np.asarray(np.logaddexp(0.0, eta) - y * eta)

@@ -19,6 +19,7 @@ class Poisson(Loss):
     name = "poisson"
     smooth = True
     target = "be counts or rates of at least 0"
+    labels = "count"
 
     def value(self, eta: Vector, y: Vector) -> Vector:
         return self.mean(eta) - y * eta

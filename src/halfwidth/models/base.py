@@ -121,6 +121,7 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
 
     def _take(self, X: Vector, y: Vector, weight: Vector | None, offset: Vector | None, group: Any) -> None:
         """Learn from checked rows: all of them, or the model is marked as broken."""
+        self._check_target(y)
         with guard_of(self):
             self._engine.consume(X, y, weight, offset, group)
 
@@ -166,11 +167,15 @@ class StreamModel(BaseEstimator):  # type: ignore[misc]
 
     def _encode(self, y: Any, classes: ArrayLike | None, fresh: bool) -> Vector:
         target: Vector = np.asarray(y, dtype=np.float64)
-        loss = make_loss(self.family)
-        allowed = loss.allows(target)
-        if not allowed.all():
-            raise InputError.of("y", loss.target, float(target[~allowed][0]))
+        self._check_target(target)
         return target
+
+    def _check_target(self, y: Vector) -> None:
+        """Refuse what the family does not allow, where the reader of a stream has not done so already."""
+        loss = make_loss(self.family)
+        allowed = loss.allows(y)
+        if not allowed.all():
+            raise InputError.of("y", loss.target, float(y[~allowed][0]))
 
     @property
     def coef_(self) -> Vector:

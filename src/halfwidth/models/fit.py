@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from halfwidth.errors import InputError
-from halfwidth.families import ALIASES
+from halfwidth.families import ALIASES, FAMILIES
 from halfwidth.models.base import StreamModel
 from halfwidth.models.model_state import MOST_PASSES
 from halfwidth.models.registry import model_class
@@ -22,8 +22,6 @@ from halfwidth.models.run_state import FIT_SCHEMA
 from halfwidth.state.checkpoint import read_checkpoint
 from halfwidth.state.schema import validate
 from halfwidth.streams import ReaderArguments, open_stream
-
-_LABELS = {"logistic": "binary", "poisson": "count"}
 
 
 def fit(
@@ -90,7 +88,7 @@ def fit(
         validate(state, FIT_SCHEMA, "checkpoint")
     stream = open_stream(
         source, target=target, features=features, formula=formula, weight=weight, offset=offset, group=group,
-        time=time, labels=_LABELS.get(name), bad_rows=bad_rows, unknown_level=unknown_level,
+        time=time, labels=FAMILIES[name].labels, bad_rows=bad_rows, unknown_level=unknown_level,
         state=None if state is None else state["stream"], resume_at=None if state is None else resume_at, **reader,
     )  # fmt: skip
     if passes not in ("auto", 1) and not stream.rereadable:

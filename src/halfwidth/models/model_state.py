@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from halfwidth.families import FAMILIES
 from halfwidth.models.newton_engine import NewtonEngine
 from halfwidth.models.sgd_engine import SGDEngine
 from halfwidth.state.containers import ListOf, MapOf, Nested, Optional, Variant
@@ -19,7 +18,6 @@ CLASSES = {
     "QuantileRegressor": "quantile",
     "HuberRegressor": "huber",
 }
-assert set(CLASSES.values()) == set(FAMILIES)
 
 MOST_PASSES = 10
 """No more than this many passes over a source."""

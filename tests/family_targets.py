@@ -1,0 +1,32 @@
+"""Targets of every regression family: what the tests of a new family extend.
+
+`drawn` draws targets at given linear predictors; `FIXED` is one target per family at which derivatives are checked.
+"""
+
+import numpy as np
+
+
+def _with_normal_noise(rng, eta):
+    return eta + rng.standard_normal(len(eta))
+
+
+def _labels(rng, eta):
+    return (rng.random(len(eta)) < 1 / (1 + np.exp(-eta))).astype(float)
+
+
+def _counts(rng, eta):
+    return rng.poisson(np.exp(eta)).astype(float)
+
+
+DRAWS = {
+    "linear": _with_normal_noise,
+    "logistic": _labels,
+    "poisson": _counts,
+    "quantile": _with_normal_noise,
+    "huber": _with_normal_noise,
+}
+FIXED = {"linear": 0.3, "logistic": 1.0, "poisson": 3.0, "quantile": 0.31, "huber": 0.3}
+
+
+def drawn(family, rng, eta):
+    return DRAWS[family](rng, eta)
