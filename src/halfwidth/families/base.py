@@ -40,6 +40,8 @@ class Loss(ABC):
     """Whether the remainder of an expansion is small enough to be estimated on a sample of rows."""
     rough = False
     """Whether `score` jumps, so that the estimate is the root of a smoothed one."""
+    likelihood = False
+    """Whether minus the loss, with `constant`, is a log-likelihood."""
     target = "be finite numbers"
     """The rule that targets must satisfy, for error messages."""
     labels: str | None = None
@@ -206,6 +208,51 @@ class Loss(ABC):
             The number of coefficients.
         """
         return
+
+    def null(self, mean: float, variance: float) -> float:
+        """Return the mean loss of the best constant predictor, where `likelihood` is true.
+
+        Parameters
+        ----------
+        mean, variance : float
+            Of the targets.
+
+        Returns
+        -------
+        float
+            The loss per unit of weight.
+        """
+        return 0.5 * variance
+
+    def saturated(self, y: Vector) -> Vector | float:
+        """Return the smallest loss that any predictor could have.
+
+        Parameters
+        ----------
+        y : ndarray
+            The targets.
+
+        Returns
+        -------
+        ndarray or float
+            For each row, or for all alike.
+        """
+        return 0.0
+
+    def constant(self, y: Vector) -> Vector | float:
+        """Return what the log-likelihood has beyond minus the loss, where `likelihood` is true.
+
+        Parameters
+        ----------
+        y : ndarray
+            The targets.
+
+        Returns
+        -------
+        ndarray or float
+            For each row, or for all alike.
+        """
+        return 0.0
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of the constructor.

@@ -13,6 +13,7 @@ class Linear(Loss):
 
     name = "linear"
     quadratic = True
+    likelihood = True
 
     def value(self, eta: Vector, y: Vector) -> Vector:
         return np.asarray(0.5 * (y - eta) ** 2)

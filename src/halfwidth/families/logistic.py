@@ -16,6 +16,7 @@ class Logistic(Loss):
 
     name = "logistic"
     smooth = True
+    likelihood = True
     target = "be 0 or 1"
     labels = "binary"
 
@@ -43,3 +44,8 @@ class Logistic(Loss):
 
     def allows(self, y: Vector) -> NDArray[np.bool_]:
         return np.isin(y, (0.0, 1.0))
+
+    def null(self, mean: float, variance: float) -> float:
+        if not 0.0 < mean < 1.0:
+            return 0.0
+        return -mean * math.log(mean) - (1.0 - mean) * math.log1p(-mean)

@@ -18,6 +18,7 @@ class Poisson(Loss):
 
     name = "poisson"
     smooth = True
+    likelihood = True
     target = "be counts or rates of at least 0"
     labels = "count"
 
@@ -41,3 +42,16 @@ class Poisson(Loss):
 
     def allows(self, y: Vector) -> NDArray[np.bool_]:
         return np.isfinite(y) & (y >= 0.0)
+
+    def saturated(self, y: Vector) -> Vector:
+        from scipy.special import xlogy
+
+        return np.asarray(y - xlogy(y, y))
+
+    def constant(self, y: Vector) -> Vector:
+        from scipy.special import gammaln
+
+        return np.asarray(-gammaln(y + 1.0))
+
+    def null(self, mean: float, variance: float) -> float:
+        return mean - mean * math.log(mean) if mean > 0.0 else 0.0

@@ -15,6 +15,7 @@ from halfwidth.inference.student_law import StudentLaw
 from halfwidth.learners.newton.renewable import RenewableNewton
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 from halfwidth.models.basis import Basis
+from halfwidth.models.goodness import Likelihood
 from halfwidth.models.identification import Flag, Verdict, judge, refused, run_failure
 from halfwidth.models.run_status import run_flags
 from halfwidth.models.separation import ColumnExtremes
@@ -168,6 +169,13 @@ class NewtonEngine:
             dispersion=fit.dispersion,
             scale=fit.loss.scale if self.loss.uses_scale else None,
         )
+
+    def likelihood(self) -> Likelihood | None:
+        """What goodness of fit rests on, where the family has a likelihood."""
+        fit = self.learner.fit()
+        if fit.goodness is None:
+            return None
+        return Likelihood(fit.goodness, fit.loss, fit.n, fit.size, self.intercept)
 
     def second_pass(self) -> NewtonEngine:
         return NewtonEngine(

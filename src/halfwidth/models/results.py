@@ -20,6 +20,7 @@ from halfwidth.inference.statements import chosen_level
 from halfwidth.inference.summary import coefficient_rows, finite, marked_names, warning_lines
 from halfwidth.inference.tables import CoefficientTable, Summary
 from halfwidth.models.basis import Basis
+from halfwidth.models.goodness import Goodness, Likelihood
 from halfwidth.models.named_coefficients import NamedCoefficients
 from halfwidth.models.prediction import Prediction, prediction_rows
 from halfwidth.streams.design.specification import Specification
@@ -32,7 +33,7 @@ JSON_SCHEMA = 2
 
 
 @dataclass(frozen=True)
-class RegressionResult(NamedCoefficients):
+class RegressionResult(NamedCoefficients, Goodness):
     """The result of a regression; `model.inference()` returns one.
 
     `params`, `bse`, `tvalues`, `pvalues`, `df`, `conf_int()` and `cov_params()` are pandas objects where the columns
@@ -58,6 +59,8 @@ class RegressionResult(NamedCoefficients):
         The confidence level of tables and intervals.
     specification : Specification, optional
         How raw columns become columns of the design, after `halfwidth.fit`.
+    likelihood : Likelihood, optional
+        What goodness of fit rests on, where the family has a likelihood.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class RegressionResult(NamedCoefficients):
     basis: Basis
     level: float = 0.95
     specification: Specification | None = None
+    likelihood: Likelihood | None = None
 
     @property
     def method(self) -> str:
@@ -236,6 +240,7 @@ class RegressionResult(NamedCoefficients):
             "diagnostics": {
                 "degrees_of_freedom": finite(self.df_resid),
                 **self.basis.to_dict(),
+                **self.statistics(),
                 "warnings": [*self.diagnostics.warnings, *self.diagnostics.coefficient_advice],
             },
         }

@@ -147,6 +147,10 @@ class SGDEngine:
             return "too-few-rows", text
         return None
 
+    def likelihood(self) -> None:
+        """Not kept by this engine."""
+        return
+
     def outcome(self, names: tuple[str, ...]) -> tuple[Result, Basis]:
         assert self._learner is not None
         row = method(self.method_name)

@@ -22,6 +22,7 @@ from halfwidth.equation import BatchStore, capacity_for, solve_spd
 from halfwidth.equation.buckets import BucketStore
 from halfwidth.families import Loss
 from halfwidth.learners.newton.kept_sample import EXTRA_NUMBERS, Ids, RowSample
+from halfwidth.learners.newton.loss_sums import GoodnessOfFit, LossSums, chunk_loss
 from halfwidth.learners.newton.newton_solver import Rows
 from halfwidth.state.containers import Nested, Optional
 from halfwidth.state.fields import Array, Real, State
@@ -77,6 +78,7 @@ class ChunkSums:
             "batches": Nested(BatchStore.SCHEMA, doc="batches in time order"),
             "buckets": Optional(Nested(BucketStore.SCHEMA), doc="buckets, where rows come in groups"),
             "sample": Optional(Nested(RowSample.SCHEMA), doc="the thinned sample, where the loss is not quadratic"),
+            "losses": Nested(LossSums.SCHEMA, doc="the loss and the moments of targets"),
         },
         relations=(Relation("have parts of the same coefficients and rows", _parts_fit),),
         title="sums of chunks",
@@ -92,6 +94,7 @@ class ChunkSums:
         self.weight = 0.0
         self.moments = np.zeros(2)  # sums of squared scores and of the weights of the slope
         self.sample = None if loss.quadratic else RowSample(size)
+        self.losses = LossSums()
 
     @property
     def n_rows(self) -> int:
@@ -117,6 +120,15 @@ class ChunkSums:
         score = expanded.score
         squares = score @ score if rows.weight is None else np.sum(score**2 / rows.weight)
         self.moments += (float(squares), expanded.bend)
+        if self.loss.likelihood:
+            value = (
+                0.5 * float(squares)
+                if self.loss.quadratic
+                else chunk_loss(self.loss, expanded.eta, rows.y, rows.weight)
+            )
+            if gap.any():
+                value += float(score @ (rows.Z @ gap)) + 0.5 * float(np.sum((expanded.root @ gap) ** 2))
+            self.losses.add(self.loss, rows.y, rows.weight, value)
 
     @contextmanager
     def including(self, rows: Rows, ids: Ids | None, point: Callable[[ChunkSums], Vector]) -> Iterator[ChunkSums]:
@@ -128,6 +140,7 @@ class ChunkSums:
         reader = copy(self)
         reader.sample, reader.buckets = deepcopy(self.sample), deepcopy(self.buckets)
         reader.smoothing, reader.moments = self.smoothing.copy(), self.moments.copy()
+        reader.losses = self.losses.copy()
         if not wide:
             reader.batches = self.batches.copy()
             reader.add(rows, point(reader), ids)
@@ -141,6 +154,14 @@ class ChunkSums:
         """The root of the expanded equation, with the penalty's weights for all rows together."""
         rhs = self.batches.score() + self.smoothing - penalty * self.reference
         return np.asarray(self.reference + solve_spd(self.batches.curvature() + np.diag(penalty), rhs))
+
+    def goodness(self, centre: Vector, *, exact: bool) -> GoodnessOfFit | None:
+        """The loss at the centre and the moments of targets, where the loss is a likelihood's."""
+        if not self.loss.likelihood:
+            return None
+        gap = centre - self.reference
+        decrease = float(gap @ self.batches.score() - 0.5 * gap @ self.batches.curvature() @ gap)
+        return self.losses.at(decrease, exact or self.loss.quadratic)
 
     def dispersion(self, centre: Vector) -> float:
         """Sum of squared scores over sum of weights, at the centre; at the points of expansion if not quadratic."""
@@ -158,6 +179,7 @@ class ChunkSums:
             "batches": self.batches.to_state(),
             "buckets": None if self.buckets is None else self.buckets.to_state(),
             "sample": None if self.sample is None else self.sample.to_state(),
+            "losses": self.losses.to_state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -168,6 +190,7 @@ class ChunkSums:
         self.batches = BatchStore.from_state(state["batches"])
         self.buckets = None if state["buckets"] is None else BucketStore.from_state(state["buckets"])
         self.sample = None if state["sample"] is None else RowSample.from_state(state["sample"])
+        self.losses = LossSums.from_state(state["losses"])
 
 
 def enter_batches(store: BatchStore, Z: Vector, expanded: Expanded, gap: Vector) -> None:

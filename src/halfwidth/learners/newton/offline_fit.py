@@ -16,6 +16,7 @@ from halfwidth.families.linear import Linear
 from halfwidth.learners.newton.chunk_sums import TIME_BATCHES, Expanded, enter_batches, enter_buckets
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.kept_sample import Ids
+from halfwidth.learners.newton.loss_sums import GoodnessOfFit, LossSums, chunk_loss
 from halfwidth.learners.newton.newton_solver import Rows, minimise, settle_scale
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 
@@ -58,7 +59,16 @@ def offline_fit(
         penalty=penalty, dispersion=correction * float(squares) / max(expanded.bend, 1e-300), sums=sums,
         time=time.closed(), reference=centre, time_correction=np.zeros(size), batch_rows=time.length, groups=groups,
         correction=np.zeros((size, size)), settled=True, anchored=True, sample=rows, complete=True,
+        goodness=_goodness(rows, loss, expanded.eta),
     )  # fmt: skip
+
+
+def _goodness(rows: Rows, loss: Loss, eta: Vector) -> GoodnessOfFit | None:
+    if not loss.likelihood:
+        return None
+    sums = LossSums()
+    sums.add(loss, rows.y, rows.weight, chunk_loss(loss, eta, rows.y, rows.weight))
+    return sums.at(0.0, exact=True)
 
 
 def fit_rows(rows: Rows, loss: Loss, start: Vector, penalty: Vector) -> Vector:

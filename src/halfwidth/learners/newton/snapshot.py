@@ -14,6 +14,7 @@ from halfwidth.equation.errors import Errors, jackknife_errors
 from halfwidth.equation.stability import Stability, stability
 from halfwidth.families import Loss
 from halfwidth.learners.newton.column_scaling import Scaling
+from halfwidth.learners.newton.loss_sums import GoodnessOfFit
 from halfwidth.learners.newton.newton_solver import Rows
 
 Vector = NDArray[np.float64]
@@ -54,6 +55,8 @@ class NewtonSnapshot:
     """Rows to look for separation in: all, or a sample."""
     complete: bool
     """Whether the sample is all rows."""
+    goodness: GoodnessOfFit | None
+    """What goodness of fit rests on, where the loss is a likelihood's."""
 
     @property
     def size(self) -> int:

@@ -39,6 +39,7 @@ def thinned_fit(sums: ChunkSums, loss: Loss, penalty: Vector, scaling: Scaling, 
         time_correction=left_out, batch_rows=int(time.n[0]),
         groups=None if sums.buckets is None else sums.buckets.groups, correction=refined.covariance,
         settled=refined.settled, anchored=anchored, sample=rows, complete=False,
+        goodness=sums.goodness(refined.centre, exact=anchored),
     )  # fmt: skip
     if wide:  # the sums are not copies: they change with the next rows
         snapshot.errors, snapshot.held_still  # noqa: B018

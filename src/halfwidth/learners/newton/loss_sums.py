@@ -1,0 +1,130 @@
+"""What goodness of fit rests on: the loss of all rows at the estimate, and moments of their targets.
+
+Chunk j, expanded at theta_j with the loss L_j, the score U_j and the curvature H_j, has at theta about
+
+    L_j - U_j'(theta - theta_j) + (theta - theta_j)'H_j (theta - theta_j) / 2,
+
+exactly for squared loss, and up to the third order otherwise; expansions at the estimate itself, as a second pass makes
+them, are exact too. Relative to a reference, with gap = theta_j - reference, one number is enough:
+
+    V = sum_j L_j + U_j'gap + gap'H_j gap / 2,   loss(c) = V - b'delta + delta'A delta / 2,   delta = c - reference,
+
+with A, b the sums of the equation. Targets are added up relative to the mean of the first chunk, so that a large mean
+loses no digits.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.families import Loss
+from halfwidth.state.fields import Real
+from halfwidth.state.schema import Schema
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GoodnessOfFit:
+    """Sums over all rows, weighted, at the estimate.
+
+    Parameters
+    ----------
+    loss : float
+        The loss.
+    saturated : float
+        The smallest loss that any predictor could have.
+    constant : float
+        What the log-likelihood has beyond minus the loss.
+    weight, mean, spread : float
+        The sum of the weights, the mean target, and the sum of squared deviations from it.
+    exact : bool
+        Whether the loss is exact, or expanded around points along the stream.
+    """
+
+    loss: float
+    saturated: float
+    constant: float
+    weight: float
+    mean: float
+    spread: float
+    exact: bool
+
+
+class LossSums:
+    """The sums so far; `add` takes in a chunk."""
+
+    FIELDS: ClassVar[tuple[str, ...]] = ("value", "saturated", "constant", "weight", "y_ref", "first", "second")
+    SCHEMA = Schema(
+        None,
+        None,
+        {
+            "value": Real(doc="the loss at the reference, by expansions"),
+            "saturated": Real(doc="the smallest loss of any predictor"),
+            "constant": Real(doc="what the log-likelihood has beyond minus the loss"),
+            "weight": Real(0.0, doc="sum of the weights"),
+            "y_ref": Real(doc="what targets are relative to"),
+            "first": Real(doc="sum of weighted targets, relative to y_ref"),
+            "second": Real(0.0, doc="sum of their squares"),
+        },
+        title="loss and targets",
+    )
+
+    def __init__(self) -> None:
+        self.value = self.saturated = self.constant = self.weight = self.y_ref = self.first = self.second = 0.0
+
+    def add(self, loss: Loss, y: Vector, weight: Vector | None, value: float) -> None:
+        """Take in a chunk's targets, and its loss at the reference."""
+        if self.weight == 0.0:
+            self.y_ref = float(y.mean())
+        gap = y - self.y_ref
+        weighted = gap if weight is None else weight * gap
+        self.value += value
+        self.saturated += _total(loss.saturated(y), weight, len(y))
+        self.constant += _total(loss.constant(y), weight, len(y))
+        self.weight += float(len(y) if weight is None else weight.sum())
+        self.first += float(weighted.sum())
+        self.second += float(weighted @ gap)
+
+    def at(self, decrease: float, exact: bool) -> GoodnessOfFit:
+        """At the estimate, where the loss is less than at the reference by `decrease`."""
+        mean = self.first / max(self.weight, 1e-300)
+        return GoodnessOfFit(
+            self.value - decrease,
+            self.saturated,
+            self.constant,
+            self.weight,
+            self.y_ref + mean,
+            max(self.second - mean * self.first, 0.0),
+            exact,
+        )
+
+    def copy(self) -> Self:
+        return copy(self)
+
+    def to_state(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.FIELDS}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        sums = cls()
+        for name in cls.FIELDS:
+            setattr(sums, name, float(state[name]))
+        return sums
+
+
+def _total(values: Vector | float, weight: Vector | None, rows: int) -> float:
+    """The weighted sum; a number stands for every row."""
+    if isinstance(values, float):
+        return values * (rows if weight is None else float(weight.sum()))
+    return float(values.sum() if weight is None else weight @ values)
+
+
+def chunk_loss(loss: Loss, eta: Vector, y: Vector, weight: Vector | None) -> float:
+    """The loss of rows at their predictors."""
+    return _total(loss.value(eta, y), weight, len(y))

@@ -1,0 +1,179 @@
+"""How well a regression fits: R squared, deviance, likelihood and criteria, by statsmodels' names.
+
+With L the loss of all rows at the estimate, L_0 that of the best constant and L_s the smallest of any predictor,
+
+    deviance = 2 (L - L_s),   null_deviance = 2 (L_0 - L_s),
+    rsquared = 1 - L / L_0 (linear),   prsquared = 1 - llf / llnull (D. McFadden 1974; others),
+    llf = constant - L, or -n/2 (log(2 pi ssr / n) + 1) (linear),   aic = 2 k - 2 llf,   bic = k log n - 2 llf.
+
+Likelihoods and criteria assume independent rows, whatever the standard errors allow for. They are exact for linear
+regression, for streams short enough to be held, and after a second pass; otherwise the loss is expanded around points
+along the stream, and `likelihood_is_exact` is False. Weights are scaled to a mean of one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from halfwidth.errors import InputError
+from halfwidth.families import Loss
+from halfwidth.inference import WaldTest
+from halfwidth.learners.newton.loss_sums import GoodnessOfFit
+
+if TYPE_CHECKING:
+    from halfwidth.inference import Result
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """The sums of a fit, scaled to weights of mean one; symbols as in the module's text."""
+
+    sums: GoodnessOfFit
+    loss: Loss
+    n: int
+    k: int
+    intercept: bool
+
+    def _of(self, total: float) -> float:
+        return total * self.n / self.sums.weight
+
+    @property
+    def at_estimate(self) -> float:
+        """L."""
+        return self._of(self.sums.loss)
+
+    @cached_property
+    def at_constant(self) -> float:
+        """L_0; around zero for a linear regression without intercept, as statsmodels has it."""
+        sums = self.sums
+        variance = sums.spread / sums.weight
+        if self.loss.quadratic and not self.intercept:
+            variance += sums.mean**2
+        return self.n * self.loss.null(sums.mean, variance)
+
+    @property
+    def saturated(self) -> float:
+        """L_s."""
+        return self._of(self.sums.saturated)
+
+    def log_likelihood(self, loss: float) -> float:
+        """Of a predictor with this loss."""
+        if self.loss.quadratic:
+            return -0.5 * self.n * (math.log(2.0 * math.pi * max(2.0 * loss, 1e-300) / self.n) + 1.0)
+        return self._of(self.sums.constant) - loss
+
+
+class Goodness:
+    """The statistics of a fit; `RegressionResult` inherits them."""
+
+    core: Result
+    intercept: bool
+    likelihood: Likelihood | None
+    family: str
+
+    def _known(self, asked: str) -> Likelihood:
+        if self.likelihood is None:
+            raise InputError(
+                f"{asked} is not known here: it needs a likelihood, which linear, logistic and poisson regressions "
+                f"with engine newton have; this is a {self.family} one"
+            )
+        return self.likelihood
+
+    @property
+    def likelihood_is_exact(self) -> bool:
+        """Whether `llf` and `deviance` are exact, or expanded around points along the stream."""
+        return self._known("likelihood_is_exact").sums.exact
+
+    @property
+    def deviance(self) -> float:
+        """Twice the loss beyond the smallest possible one; the residual sum of squares of a linear regression."""
+        known = self._known("deviance")
+        return 2.0 * (known.at_estimate - known.saturated)
+
+    @property
+    def null_deviance(self) -> float:
+        """The deviance of the best constant."""
+        known = self._known("null_deviance")
+        return 2.0 * (known.at_constant - known.saturated)
+
+    @property
+    def llf(self) -> float:
+        """The log-likelihood at the estimate, of independent rows."""
+        known = self._known("llf")
+        return known.log_likelihood(known.at_estimate)
+
+    @property
+    def llnull(self) -> float:
+        """The log-likelihood of the best constant."""
+        known = self._known("llnull")
+        return known.log_likelihood(known.at_constant)
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, for independent rows."""
+        return 2.0 * self._known("aic").k - 2.0 * self.llf
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion, for independent rows."""
+        known = self._known("bic")
+        return known.k * math.log(known.n) - 2.0 * self.llf
+
+    @property
+    def rsquared(self) -> float:
+        """The share of the sum of squares explained, by a linear regression."""
+        known = self._known("rsquared")
+        if not known.loss.quadratic:
+            raise InputError(f"rsquared exists for linear regressions; a {self.family} one has prsquared")
+        return 1.0 - known.at_estimate / known.at_constant
+
+    @property
+    def rsquared_adj(self) -> float:
+        """The same, corrected for the number of coefficients."""
+        known = self._known("rsquared_adj")
+        return 1.0 - (known.n - self.intercept) / (known.n - known.k) * (1.0 - self.rsquared)
+
+    @property
+    def prsquared(self) -> float:
+        """McFadden's pseudo R squared."""
+        known = self._known("prsquared")
+        if known.loss.quadratic:
+            raise InputError("prsquared exists for logistic and poisson regressions; a linear one has rsquared")
+        return 1.0 - self.llf / self.llnull
+
+    @property
+    def df_model(self) -> int:
+        """The number of slopes."""
+        return self.core.params.size - int(self.intercept)
+
+    @cached_property
+    def overall_test(self) -> WaldTest:
+        """The joint test that all slopes are zero, with the errors of the table; only of those that have one."""
+        known = np.isfinite(self.core.bse)
+        known[: int(self.intercept)] = False
+        if not known.any():
+            raise InputError("there is no slope to test")
+        return self.core.wald_test(np.eye(known.size)[known])
+
+    @property
+    def fvalue(self) -> float:
+        """The F statistic of `overall_test`."""
+        return self.overall_test.fvalue
+
+    @property
+    def f_pvalue(self) -> float:
+        """The p-value of `overall_test`."""
+        return self.overall_test.p_value
+
+    def statistics(self) -> dict[str, Any]:
+        """What is known, for JSON."""
+        if self.likelihood is None:
+            return {}
+        r2 = "rsquared" if self.likelihood.loss.quadratic else "prsquared"
+        names = (r2, "deviance", "null_deviance", "llf", "aic", "bic")
+        return {name: getattr(self, name) for name in names} | {"likelihood_is_exact": self.likelihood_is_exact}
