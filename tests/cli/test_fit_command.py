@@ -176,3 +176,15 @@ def test_separators_and_databases_on_the_command_line(csv, tmp_path):
     assert [line for line in shown.splitlines() if line.startswith("a ")] == [
         line for line in other.splitlines() if line.startswith("a ")
     ]
+
+
+def test_a_late_level_in_the_picture_and_on_the_way(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=16_000), "kind": np.where(np.arange(16_000) < 12_000, "u", "v")})
+    frame["y"] = frame["a"] + (frame["kind"] == "v") + rng.normal(size=16_000)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    options = ["--plot", tmp_path / "fit.png", "--every", 7000]
+    shown = run("fit", tmp_path / "rows.csv", "--formula", "y ~ a + kind", *options).stdout
+    lines = [line for line in shown.splitlines() if " rows  Intercept " in line]
+    assert ["kind[T.v]" in line for line in lines] == [False, True]
+    assert (tmp_path / "fit.png").stat().st_size > 10_000

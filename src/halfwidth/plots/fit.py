@@ -43,20 +43,25 @@ def _settling(panel: Any, reports: Sequence[dict[str, Any]], shown: Sequence[dic
     n = [report["n"] for report in told]
     halves = []
     for i, last in enumerate(shown):
-        rows = [next(row for row in report["coefficients"] if row["name"] == last["name"]) for report in told]
         low, middle, high = (
-            (np.array([row[key] for row in rows]) - last["coef"]) / last["std_err"]
+            (_track(told, last["name"], key) - last["coef"]) / last["std_err"]
             for key in ("ci_lower", "coef", "ci_upper")
         )
         halves.append(0.5 * (high - low))
         panel.plot(n, middle, linewidth=1.2, **_look(i, last["name"]))
     if shown:
-        half = np.median(halves, axis=0)
+        half = np.nanmedian(halves, axis=0)
         panel.fill_between(n, -half, half, color="grey", alpha=0.15, label="half width (median)")
         panel.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     panel.set_xscale("log")
     log_ticks(panel.xaxis)
     tidy(panel, "how they settled: distance to the last value", "rows", "in standard errors")
+
+
+def _track(reports: Sequence[dict[str, Any]], name: str, key: str) -> Any:
+    """One number of a coefficient over the reports; NaN where it was not known, or the coefficient not there yet."""
+    found = [{row["name"]: row[key] for row in report["coefficients"]}.get(name) for report in reports]
+    return np.array([np.nan if value is None else value for value in found])
 
 
 def _look(at: int, name: str) -> dict[str, Any]:

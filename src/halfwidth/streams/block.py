@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -40,13 +42,20 @@ class Block:
 
     @property
     def rows(self) -> int:
+        """How many there are."""
         return int(self.batch.num_rows)
+
+    @cached_property
+    def _broken_rows(self) -> list[int]:
+        return sorted(self.broken)
 
     def cut(self, start: int, stop: int) -> Block:
         """Rows start to stop of this block, without a copy."""
         if start == 0 and stop >= self.rows:
             return self
-        broken = {row - start: why for row, why in self.broken.items() if start <= row < stop}
+        rows = self._broken_rows
+        inside = rows[bisect_left(rows, start) : bisect_left(rows, stop)]
+        broken = {row - start: self.broken[row] for row in inside}
         return Block(self.batch.slice(start, stop - start), self.file, self.before + start, broken, self.sparse)
 
     def column(self, name: str) -> Any:

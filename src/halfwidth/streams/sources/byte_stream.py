@@ -14,7 +14,7 @@ from typing import Any
 from halfwidth.streams.block import need
 
 BLOCK_BYTES = 1 << 20
-LONGEST_ROW = 1 << 24
+LONGEST_ROW = 1 << 22
 _PIECE_BYTES = 1 << 12
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 

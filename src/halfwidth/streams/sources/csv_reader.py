@@ -153,11 +153,11 @@ class CsvReader:
             columns = [as_plain_numbers(column, self.dialect) for column in columns]
         batch = pa.RecordBatch.from_arrays(columns, names=wanted)
         if absent:
-            present = [row for row in range(batch.num_rows + len(absent)) if row not in absent]
-            places = np.full(batch.num_rows + len(absent), -1)
-            places[present] = np.arange(batch.num_rows)
-            batch = batch.take(pa.array(places, pa.int64(), mask=places < 0))
-            odd = {present[row]: why for row, why in odd.items()}
+            missing = np.zeros(batch.num_rows + len(absent), dtype=bool)
+            missing[list(absent)] = True
+            present = np.flatnonzero(~missing)
+            batch = batch.take(pa.array(np.cumsum(~missing) - 1, pa.int64(), mask=missing))
+            odd = {int(present[row]): why for row, why in odd.items()}
         return Block(batch, self._file, before, absent | odd)
 
     def _arrow_table(self, text: bytes, wanted: list[str], absent: dict[int, str], marked: bool) -> Any:
