@@ -36,7 +36,7 @@ class OwnResult(Learner):
         Parameters
         ----------
         watcher : Watcher, optional
-            One of the learner's watchers; by default the method itself answers.
+            One of the learner's watchers; by default the method's own result.
         critical : {"calibrated", "normal"}
             Quantiles of the method's own limit law, or of the normal law for comparison.
 

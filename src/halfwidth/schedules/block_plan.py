@@ -114,12 +114,12 @@ class BlockPlan:
         Parameters
         ----------
         n : int
-            A row.
+            Number of rows seen so far.
 
         Returns
         -------
         int
-            Number of blocks.
+            At least 1: the first block begins with the first row.
         """
         guess = max(1, int((max(n, 1) / self.constant) ** (1.0 / self.exponent)))
         while self.start(guess + 1) <= n:

@@ -8,7 +8,7 @@
 | t*       | `tightest`: the row at which the interval is tightest |
 | r        | `inference.normal_mixture.MixtureLaw`                  |
 
-One may look after every row and stop when the answer is clear. The guarantee is asymptotic: it needs a variance that
+One may look after every row and stop at any time. The guarantee is asymptotic: it needs a variance that
 is consistent (`EqualBatchMeans`, `FlatTopBatchMeans`, `SpectralVariance`, `OverlappingBatchMeans`,
 `IncreasingBatchMeans`), and looks that start once the variance has settled. A watcher whose variance stays random
 (`FixedBatchMeans`, `RandomScaling`) is refused.
@@ -46,7 +46,7 @@ def _consistent() -> dict[str, Schema]:
 
 
 class ConfidenceSequence(Watcher):
-    """Intervals that hold at every row at once: look after every row, stop when the answer is clear.
+    """Intervals that hold at every row at once: look after every row, stop at any time.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Several trajectories that share one stream: rows are dealt to them in turn.
 
 Row k goes to one run, which steps by its own count; theta is the mean of the runs, and that is what is deployed, handed
-to watchers and sampled from. The runs must not feel each other through the data: exogenous streams only.
+to watchers and sampled from. Data must not depend on theta: a run would see the others through
+them.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class DealtRuns(Learner):
     problem : Problem
         Its data must not depend on theta.
     runs : int
-        Number K of runs.
+        Number K of runs; rows are dealt to them in turn.
     meet : int
         The runs are set to their mean after every so many rows; 0 for never.
     """

@@ -22,8 +22,6 @@ class LocalSGD(DealtRuns):
 
     Parameters
     ----------
-    problem : Problem
-        Its data must not depend on theta.
     workers : int
         Number K of workers; rows are dealt to them in turn.
     every : int

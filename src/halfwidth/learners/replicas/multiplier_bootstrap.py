@@ -16,7 +16,7 @@ step exceeds twice a capped one, which keeps a copy as stable as the trajectory 
 |--------------------|----------------------------------------|
 | theta^b, theta     | `_members[b]`, `_members[0]`           |
 | B                  | `copies`                               |
-| w^b_k              | `_weights`, drawn anew every `block` rows |
+| w^b_k              | `_weights`, drawn every `block` rows |
 
 Independent weights target H^-1 S_0 H^-T, with the static Hessian and the covariance S_0 of a single gradient: right for
 independent rows only. With `block=m` a weight stays for m rows, so that covariances up to that lag enter: it repairs

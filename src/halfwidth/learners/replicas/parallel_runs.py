@@ -29,13 +29,6 @@ from halfwidth.problems import Problem
 class ParallelRuns(DealtRuns, OwnResult):
     """Independent runs of capped SGD with Student's t over their averages; independent rows only.
 
-    Parameters
-    ----------
-    problem : Problem
-        Its data must not depend on theta.
-    runs : int
-        Number K of runs; rows are dealt to them in turn.
-
     References
     ----------
     W. Zhu, Z. Lou, Z. Wei and W. B. Wu, *High confidence level inference is almost free using parallel stochastic
@@ -82,13 +75,6 @@ class ParallelRuns(DealtRuns, OwnResult):
 
 class HullOfRuns(ParallelRuns):
     """The runs of `ParallelRuns`, with the hull of their averages as interval.
-
-    Parameters
-    ----------
-    problem : Problem
-        Its data must not depend on theta.
-    runs : int
-        Number K of runs.
 
     Notes
     -----

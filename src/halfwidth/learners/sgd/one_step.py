@@ -5,24 +5,24 @@ and Hessian H_k at theta_bar_{k-1}:
 
     A = sum H_k,   B = sum H_k theta_bar_{k-1} - g_k,   centre c = A^-1 B.
 
-Steps move the points of expansion only, so the bias of the average, of the order of the steps, is gone from c to first
+Steps move the linearisation points only, so the bias of the average, of the order of the steps, is gone from c to first
 order; for squared loss c is least squares, exactly. With the batch's own sums A_j, B_j the residuals and covariance are
 
     r_j = B_j - A_j c,   Sigma = n A^-1 (K / (K - 1) sum_j r_j r_j') A^-T,   t with K - 1 degrees of freedom.
 
-The length of the batches chooses itself. Residuals mix as fast as the rows do, unless the data answer to theta: then
-they contain the answer J (theta_{k-1} - theta*), as slow as the deployed steps. So it begins with the shortest batches
-that are kept, between 128 and 256, of 50 rows at first. If S_2b or S_4b exceeds S_b by one standard deviation
-(`halfwidth.inference.batch_result`) in the median coordinate, the longer ones are taken: batches are doubled to at
-least five correlation times of the last steps, 5 tau = 5 / (eta_n lambda) with the smallest eigenvalue lambda of A / n,
-and further while S_2b or S_4b object; there are never fewer than 8. Directions for which two or four times the length
-give more by three standard deviations are widened on their own.
+The length of the batches is chosen from the data. Residuals mix as fast as the rows do, unless data are
+state-dependent: then they contain the feedback J (theta_{k-1} - theta*), as slow as the deployed steps. So it begins
+with the shortest batches that are kept, between 128 and 256, of 50 rows at first. If S_2b or S_4b exceeds S_b by one
+standard deviation (`halfwidth.inference.batch_result`) in the median coordinate, the longer ones are taken: batches are
+doubled to at least five correlation times of the last steps, 5 tau = 5 / (eta_n lambda) with the smallest eigenvalue
+lambda of A / n, and further while S_2b or S_4b exceed S_b; there are never fewer than 8. Directions for which two or
+four times the length give more by three standard deviations are widened on their own.
 
-When the data answer to theta this c has the limit of the average, but -A^-1 J times the bias of the average is left in
-it, and lambda knows nothing of J: where J nearly cancels A, batches of 5 tau are too short.
+With state-dependent data this c has the limit of the average, but -A^-1 J times the bias of the average is left in it,
+and lambda does not contain J: where J nearly cancels A, batches of 5 tau are too short.
 
-L. Le Cam, *On the asymptotic theory of estimation and testing hypotheses* (1956), for one-step estimation; expansion at
-the running mean, the batches and the choice of their length are halfwidth's.
+L. Le Cam, *On the asymptotic theory of estimation and testing hypotheses* (1956), for one-step estimation;
+linearisation at the running mean, the batches and the choice of their length are halfwidth's.
 
 | formula         | here                                       |
 |-----------------|--------------------------------------------|
@@ -52,8 +52,8 @@ FIRST_LENGTH = 50
 FEWEST_BATCHES = 8
 CORRELATION_TIMES = 5.0
 DOUBT = 1.0
-"""So many standard deviations make batches longer. With rows that do not answer this costs 2% of the width in five
-dimensions and 8% in one; three of them miss most answers at 5,000 rows (performative mean: 0.81 covered, not 0.90)."""
+"""So many standard deviations make batches longer. Without feedback this costs 2% of the width in five dimensions and
+8% in one; three of them miss most feedback at 5,000 rows (performative mean: 0.81 covered, not 0.90)."""
 
 
 def gather(sample: Function, gradient: Function, curvature: Function, hessian: Function) -> Function:
