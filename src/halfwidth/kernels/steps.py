@@ -24,14 +24,6 @@ def capped_step(step: float, kappa: float) -> float:
 
 
 @jitable
-def advance(theta: Vector, step: float, grad: Vector, noted: Vector) -> None:
-    """Move theta by -step * grad and note where it is now."""
-    for j in range(theta.shape[0]):
-        theta[j] -= step * grad[j]
-        noted[j] = theta[j]
-
-
-@jitable
 def note(theta: Vector, noted: Vector) -> None:
     """Copy theta; as a loop, since the compiler takes long over the checks of an assignment."""
     for j in range(theta.shape[0]):

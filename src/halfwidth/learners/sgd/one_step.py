@@ -42,7 +42,7 @@ from halfwidth.inference.batch_result import BatchesResult, in_pairs, too_short
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.rows import Path, RowData
-from halfwidth.kernels.steps import advance, capped_step, no_cap
+from halfwidth.kernels.steps import capped_step, no_cap
 from halfwidth.learners.learner_state import State
 from halfwidth.learners.newton.expansion import Expansion, stream_batches
 from halfwidth.learners.own_result import OwnResult, needed_hessian
@@ -74,8 +74,10 @@ def gather(sample: Function, gradient: Function, curvature: Function, hessian: F
             for j in range(dim):
                 work.vectors[i, j] = w * along * u[j] + c * (mean[j] - path.origin[j]) - grad[j]
             gradient(theta, row, params, grad)
-            advance(theta, capped_step(path.steps[i], curvature(theta, row, params)), grad, path.thetas[i])
+            step = capped_step(path.steps[i], curvature(theta, row, params))
             for j in range(dim):
+                theta[j] -= step * grad[j]
+                path.thetas[i, j] = theta[j]
                 mean[j] += (theta[j] - mean[j]) / (path.first + i + 1)
 
     return one_step_steps

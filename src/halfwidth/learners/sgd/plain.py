@@ -16,7 +16,7 @@ from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.compile import specialise
 from halfwidth.kernels.rows import Path, RowData, any_row, finite_row, no_rows
-from halfwidth.kernels.steps import advance, capped_step, no_cap
+from halfwidth.kernels.steps import capped_step, no_cap
 from halfwidth.learners.base import Learner
 
 
@@ -34,7 +34,11 @@ def descend(sample: Function, usable: Function, gradient: Function, curvature: F
             gradient(theta, row, params, grad)
             kappa = curvature(theta, row, params)
             capped += path.steps[i] * kappa > 1.0
-            advance(theta, capped_step(path.steps[i], kappa), grad, path.thetas[i])
+            step = capped_step(path.steps[i], kappa)
+            for j in range(theta.shape[0]):
+                theta[j] -= step * grad[j]
+            for j in range(theta.shape[0]):  # in a loop of its own, which the compiler makes a copy of
+                path.thetas[i, j] = theta[j]
         return data.rows.shape[0], capped
 
     return sgd_steps

@@ -27,7 +27,7 @@ from halfwidth.inference.laws import LimitLaw
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.rows import Path, RowData
-from halfwidth.kernels.steps import advance, capped_step, no_cap
+from halfwidth.kernels.steps import capped_step, no_cap
 from halfwidth.learners.base import LearnerOptions
 from halfwidth.learners.learner_state import State
 from halfwidth.learners.newton.expansion import Expansion
@@ -54,8 +54,10 @@ def gather(sample: Function, gradient: Function, curvature: Function, hessian: F
             work.weights[i], work.shifts[i] = hessian(point, row, params, work.directions[i])
             gradient(point, row, params, work.vectors[i])
             gradient(theta, row, params, work.grad)
-            advance(theta, capped_step(path.steps[i], curvature(theta, row, params)), work.grad, path.thetas[i])
+            step = capped_step(path.steps[i], curvature(theta, row, params))
             for j in range(theta.shape[0]):
+                theta[j] -= step * work.grad[j]
+                path.thetas[i, j] = theta[j]
                 mean[j] += (theta[j] - mean[j]) / (path.first + i + 1)
 
     return plug_in_steps

@@ -17,7 +17,7 @@ import numpy as np
 from halfwidth.inference import Diagnostics, NormalLaw, Result
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.rows import Path, RowData
-from halfwidth.kernels.steps import advance, capped_step, no_cap
+from halfwidth.kernels.steps import capped_step, no_cap
 from halfwidth.learners.own_result import OwnResult, sandwich
 
 
@@ -35,7 +35,8 @@ def record(sample: Function, gradient: Function, curvature: Function) -> Functio
             for j in range(dim):
                 notes[i, j] = theta[j] - origin[j]
                 notes[i, dim + j] = grad[j]
-            advance(theta, step, grad, path.thetas[i])
+                theta[j] -= step * grad[j]
+                path.thetas[i, j] = theta[j]
 
     return recorded_steps
 
