@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from halfwidth.equation import BatchStore, Equation, capacity_for, inverse, solve_spd
+from halfwidth.equation.errors import jackknife_errors
 from halfwidth.equation.jackknife import Deletions
 from halfwidth.equation.linear_algebra import whitening
+from halfwidth.equation.wide_errors import wide_errors
 from halfwidth.errors import BadState, InputError, NotIdentified
 from halfwidth.inference.longrun import kernel_weights
 
@@ -114,7 +116,7 @@ def test_the_number_of_batches_falls_with_the_dimension():
     assert capacity_for(20) == 2_048
     assert capacity_for(200) * 200**2 <= 2**23
     assert capacity_for(1_000) == 32
-    assert capacity_for(3_000) == 16
+    assert capacity_for(3_000) == 28
 
 
 def test_root_and_influences_solve_the_equation_for_any_slope_and_correction():
@@ -203,3 +205,57 @@ def test_what_the_rows_do_not_determine_is_the_null_space():
     np.testing.assert_allclose(X @ (D[:, None] * null), 0.0, atol=1e-6)
     x = solve_spd(A, A @ [1.0, 1.0, 0.0])
     np.testing.assert_allclose(X @ x, X @ [1.0, 1.0, 0.0], rtol=1e-6)
+
+
+def test_the_wide_jackknife_is_the_other_one():
+    """Influences and shares to rounding, degrees of freedom to what the diagonal says of them."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((800, 6))
+    X[:, 5] = rng.random(800) < 0.1
+    y = rng.standard_normal(800)
+    theta = np.linalg.lstsq(X, y, rcond=None)[0]
+    parts = np.split(np.arange(800), 40)
+    A = np.array([X[part].T @ X[part] for part in parts])
+    r = np.array([X[part].T @ (y[part] - X[part] @ theta) for part in parts])
+    equation, T = Equation(A, r, np.full(40, 20.0)), np.eye(6) + 0.1 * np.eye(6)[:, ::-1]
+    for independent in (True, False):
+        full = jackknife_errors(equation, r, A.sum(axis=0), independent=independent)
+        wide = wide_errors(equation, r, A.sum(axis=0), np.zeros((6, 6)), T, independent=independent)
+        np.testing.assert_allclose(wide.shares(T), full.shares(T), rtol=1e-8)
+        assert wide.bandwidth == pytest.approx(full.bandwidth)
+        np.testing.assert_allclose(wide.degrees_of_freedom(T), full.degrees_of_freedom(T), rtol=0.25)
+        np.testing.assert_allclose(wide.influences @ T.T, full.deletions.influences(T), rtol=1e-8, atol=1e-12)
+        assert not wide.undetermined(T).any()
+
+
+def test_a_column_in_one_batch_is_undetermined_in_wide_equations_too():
+    X, y, _, parts, _, _ = regression()
+    X = X.copy()
+    X[:, 2] = 0.0
+    X[30:33, 2] = [1.0, 2.0, 3.0]
+    theta = np.linalg.lstsq(X, y, rcond=None)[0]
+    A = np.array([X[part].T @ X[part] for part in parts])
+    r = np.array([X[part].T @ (y[part] - X[part] @ theta) for part in parts])
+    wide = wide_errors(Equation(A, r, np.full(12, 5.0)), r, A.sum(axis=0), np.zeros((3, 3)), np.eye(3))
+    assert wide.undetermined(np.eye(3)).tolist() == [False, False, True]
+
+
+def test_a_store_in_single_precision_keeps_its_sum_in_double():
+    H, b, _ = pieces(700)
+    plain, single = BatchStore(DIM, 4, 16), BatchStore(DIM, 4, 16, single=True)
+    for store in (plain, single):
+        at = 0
+        while at < 700:
+            edges = store.edges(min(store.room, 700 - at))
+            sums = [np.add.reduceat(array[at : at + edges[-1]], edges[:-1]) for array in (b, H)]
+            store.add(edges, *sums)
+            at += int(edges[-1])
+    np.testing.assert_allclose(single.curvature(), H.sum(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(single.closed().H, plain.closed().H, rtol=1e-5, atol=1e-5)
+    again = BatchStore.from_state(single.to_state())
+    np.testing.assert_array_equal(again.curvature(), single.curvature())
+    with single.borrowed():
+        single.add(np.array([0, 900]), b[:1], H[:1])
+        assert single.rows == 1600
+    np.testing.assert_array_equal(again.curvature(), single.curvature())
+    np.testing.assert_array_equal(again.sums.H, single.sums.H)

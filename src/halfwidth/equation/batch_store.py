@@ -9,7 +9,7 @@ points were. Rows fill batches of `length` rows; when all `capacity` batches are
 doubles: between capacity/2 and capacity batches at any time, cut at multiples of the length wherever the calls end.
 
 Compiled loops add to the arrays in place, at `open`, up to `room` rows, and then `note()` closes what is full. The
-number of batches falls with the dimension, so that their matrices stay within `MOST_NUMBERS`.
+number of batches falls with the dimension, so that their matrices stay within `MOST_NUMBERS`, and within 1 GB beyond.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ Edges = NDArray[np.int64]
 MOST_BATCHES = 2_048
 MOST_NUMBERS = 2**23
 FEWEST_BATCHES = 32
-_WIDE_NUMBERS = 2**27
-_FEWEST_WIDE = 8
+_WIDE_NUMBERS = 2**28
 
 
 class Sums(NamedTuple):
@@ -51,10 +50,10 @@ class Sums(NamedTuple):
 
 
 def capacity_for(dim: int, most_batches: int = MOST_BATCHES, most_numbers: int = MOST_NUMBERS) -> int:
-    """How many batches are kept: a power of two, at least 32 up to 2,048 dimensions, and 8 to 16 beyond."""
-    fewest = FEWEST_BATCHES if FEWEST_BATCHES * dim**2 <= _WIDE_NUMBERS else 2 * _FEWEST_WIDE
-    fitting = max(most_numbers // max(dim, 1) ** 2, fewest)
-    return int(min(most_batches, 2 ** (fitting.bit_length() - 1)))
+    """How many batches are kept: a power of two, at least 32; an even number of fewer beyond 2,896 dimensions."""
+    fitting = max(most_numbers // max(dim, 1) ** 2, FEWEST_BATCHES)
+    most = max(2, 2 * (_WIDE_NUMBERS // dim**2 // 2))
+    return int(min(most_batches, 2 ** (fitting.bit_length() - 1), most))
 
 
 def _fits(state: State) -> bool:
@@ -62,7 +61,7 @@ def _fits(state: State) -> bool:
     dim, powers = len(state["reference"]), state["length"] // state["first_length"]
     return (
         open_ < K
-        and K & (K - 1) == 0
+        and K % 2 == 0
         and all(side in (0, dim) for side in sides)
         and state["first_length"] * powers == state["length"]
         and powers & (powers - 1) == 0
@@ -80,9 +79,12 @@ class BatchStore:
     length : int
         Rows of a batch, until neighbours merge for the first time.
     capacity : int, optional
-        Most batches, a power of two; by default as many as `capacity_for` allows.
+        Most batches, an even number; by default as many as `capacity_for` allows.
     deployed, hessians : bool
         Whether T, the deployed theta, and H are kept.
+    single : bool
+        Whether the batches' own H are kept in single precision, and only their sum in double: for wide rows. Then rows
+        must come through `add`.
     lower : bool
         Whether H is symmetric and only its lower triangle is added to (by kernels).
     reference : array_like, optional
@@ -102,7 +104,7 @@ class BatchStore:
             "lower": Bool(doc="whether only the lower triangle of H is kept"),
             "reference": Array(("dim",), doc="what b and T are relative to"),
             "closed": Array(("side", "side"), doc="sum of H over the closed batches"),
-            "H": Array(("used", "side", "side"), doc="sums of Hessians"),
+            "H": Array(("used", "side", "side"), any_width=True, doc="sums of Hessians"),
             "b": Array(("used", "dim"), doc="sums of H (l - reference) - g"),
             "T": Array(("used", "wide"), doc="sums of deployed theta - reference, where that is kept"),
             "n": Array(("used",), low=0.0, doc="rows"),
@@ -120,6 +122,7 @@ class BatchStore:
         *,
         deployed: bool = False,
         hessians: bool = True,
+        single: bool = False,
         lower: bool = False,
         reference: ArrayLike | None = None,
     ) -> None:
@@ -128,8 +131,10 @@ class BatchStore:
         self.reference = np.zeros(dim) if reference is None else np.array(reference, dtype=np.float64)
         K, side = self.capacity, dim if hessians else 0
         shapes = ((K, side, side), (K, dim), (K, dim if deployed else 0), (K,), (K,))
-        self.sums = Sums(*(np.zeros(shape) for shape in shapes))
-        self._closed = np.zeros((side, side))  # the sum of H over all batches but the open one
+        self.single = single
+        matrices = np.zeros(shapes[0], dtype=np.float32 if single else np.float64)
+        self.sums = Sums(matrices, *(np.zeros(shape) for shape in shapes[1:]))
+        self._closed = np.zeros((side, side))  # the sum of H over all batches but the open one; over all if single
         self.clear()
 
     def clear(self) -> None:
@@ -165,6 +170,8 @@ class BatchStore:
         to = slice(self.open, self.open + len(sizes))
         if H is not None:
             self.sums.H[to] += H
+            if self.single:
+                self._closed += H.sum(axis=0)
         self.sums.b[to] += b
         self.sums.n[to] += sizes
         if T is not None:
@@ -176,7 +183,7 @@ class BatchStore:
         first = self.open
         while self.open < self.capacity and self.sums.n[self.open] >= self.length:
             self.open += 1
-        if self.open > first:
+        if self.open > first and not self.single:
             self._closed += self.sums.H[first : self.open].sum(axis=0)
         if self.open == self.capacity:
             self.merge()
@@ -196,11 +203,12 @@ class BatchStore:
 
     def reset_closed(self) -> None:
         """Add up H over the closed batches again, after they were changed."""
-        self._closed[:] = self.sums.H[: self.open].sum(axis=0)
+        if not self.single:
+            self._closed[:] = self.sums.H[: self.open].sum(axis=0)
 
     def curvature(self) -> Vector:
         """The sum of H over all rows."""
-        return self._whole(self._closed + self.sums.H[self.open])
+        return self._whole(self._closed.copy() if self.single else self._closed + self.sums.H[self.open])
 
     def score(self) -> Vector:
         """The sum of b over all rows."""
@@ -285,6 +293,7 @@ class BatchStore:
             int(state["capacity"]),
             deployed=np.shape(state["T"])[-1] > 0,
             hessians=np.shape(state["H"])[-1] > 0,
+            single=state["H"].dtype == np.float32,
             lower=bool(state["lower"]),
             reference=state["reference"],
         )

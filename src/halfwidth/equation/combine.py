@@ -31,6 +31,8 @@ def concat(first: BatchStore, second: BatchStore) -> BatchStore:
     for mine, theirs in zip(one.sums, two.sums, strict=True):
         mine[a : a + b] = theirs[:b]
     one.open = a + b
+    if one.single:
+        one._closed += two._closed
     one.reset_closed()
     return one
 

@@ -111,18 +111,19 @@ def jackknife_errors(
         own, transfer = whitening(expanded), np.asarray(whitened.C @ whitened.C.T @ expanded)
     while len(rows) > FEWEST_KEPT and len(rows) * size**3 > MOST_FLOPS and not independent:
         A, r, rows, merged = _pairs(A), _pairs(r), _pairs(rows), 2 * merged
-    bandwidth = 0.0 if independent else _bandwidth(r, whitened)
+    bandwidth = 0.0 if independent else bandwidth_of(r, whitened)
     deletions = Deletions.of(A, r, own)
     reach, before = bandwidth, merged
     if bandwidth > LONG and deletions.shares(np.eye(size)).max(initial=0.0) > HIGH_SHARE:
         while reach > 1.0 and len(rows) >= 2 * FEWEST_MERGED:
             A, r, rows, merged, reach = _pairs(A), _pairs(r), _pairs(rows), 2 * merged, 0.5 * reach
     if merged > before:
-        bandwidth, deletions = _bandwidth(r, whitened), Deletions.of(A, r, own)
+        bandwidth, deletions = bandwidth_of(r, whitened), Deletions.of(A, r, own)
     return Errors(deletions, whitened, bandwidth, merged, transfer)
 
 
-def _bandwidth(residuals: Vector, whitened: Whitening) -> float:
+def bandwidth_of(residuals: Vector, whitened: Whitening) -> float:
+    """Andrews' bandwidth for the influences of the batches, at most a quarter of them."""
     influences = residuals @ whitened.C @ whitened.C.T
     return min(andrews_bandwidth(influences), len(residuals) / 4.0)
 

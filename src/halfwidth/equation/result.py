@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.equation.errors import Errors
+from halfwidth.equation.wide_errors import WideErrors
 from halfwidth.errors import NotIdentified
 from halfwidth.inference.laws import LimitLaw
 from halfwidth.inference.result import Result
@@ -26,12 +27,14 @@ FEWEST = 2.0
 
 @dataclass(frozen=True)
 class EquationResult(Result):
-    """`covariance` has NaN for the coefficients without an interval, `df` their degrees of freedom.
+    """A result of the equation; where it is wide, a direction has the smallest degrees of freedom of its coefficients.
+
+    `covariance` has NaN for the coefficients without an interval, `df` their degrees of freedom.
 
     `errors` works in the coordinates of the equation: the coefficients are `basis` (d, k) times those.
     """
 
-    errors: Errors | None = None
+    errors: Errors | WideErrors | None = None
     basis: Vector = field(default_factory=lambda: np.empty((0, 0)))
     df: Vector = field(default_factory=lambda: np.empty(0))
 
@@ -45,7 +48,7 @@ class EquationResult(Result):
         found = np.empty(len(directions))
         for i, v in enumerate(directions):
             used = np.flatnonzero(v)
-            if len(used) == 1 or self.errors is None:
+            if len(used) == 1 or not isinstance(self.errors, Errors):
                 found[i] = self.df[used].min(initial=np.inf)
             else:
                 found[i] = self.errors.degrees_of_freedom((v @ self.basis)[None])[0]

@@ -2,12 +2,14 @@
 
 The first rows give the scale of the columns, of the residuals, and a start (a fit with a weak prior); the steps begin
 after them. They are put aside until there are enough, so that the size of the pieces in which rows arrive never
-matters.
+matters. Only ratios of weights matter: they are divided by the mean of those of the first rows. A kept sample of rows
+says what the average cannot know (`halfwidth.models.sgd_checks`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,13 @@ from halfwidth.families import Loss, make_loss
 from halfwidth.inference import Result
 from halfwidth.learners import CappedSGD
 from halfwidth.learners.newton.column_scaling import Scaling
+from halfwidth.learners.newton.kept_sample import RowSample
 from halfwidth.learners.newton.newton_solver import Rows, first_fit, prior_weights
 from halfwidth.methods import METHODS, Setting, method
 from halfwidth.models.basis import Basis
 from halfwidth.models.identification import ROWS_BEYOND_COEFFICIENTS, Flag
+from halfwidth.models.separation import ColumnExtremes
+from halfwidth.models.sgd_checks import check_average
 from halfwidth.models.sgd_state import FIRST_ROWS, SGD_SCHEMA
 from halfwidth.problems.given_rows import EXTRA_COLUMNS, regression_problem
 
@@ -49,6 +54,9 @@ class SGDEngine:
         self._scaling: Scaling | None = None
         self._y_centre, self._y_scale = 0.0, 1.0
         self._learner: CappedSGD | None = None
+        self._unit = 1.0
+        self._sample = RowSample(self.size)
+        self._extremes = ColumnExtremes(dim, loss.name)
 
     @property
     def n_seen(self) -> int:
@@ -64,6 +72,8 @@ class SGDEngine:
         rows[:, -3] = y
         rows[:, -2] = 1.0 if weight is None else weight
         rows[:, -1] = 0.0 if offset is None else offset
+        rows = rows[rows[:, -2] > 0.0]
+        self._extremes.add(rows[:, : self.dim], rows[:, -3])
         if self._learner is None:
             self._first.append(rows)
             if self.n_seen < FIRST_ROWS:
@@ -71,8 +81,16 @@ class SGDEngine:
             collected = np.concatenate(self._first)
             self._first = []
             self._learner = self._begin(collected[:FIRST_ROWS])
+            self._keep(self._internal(collected[:FIRST_ROWS]), 0)
             rows = collected[FIRST_ROWS:]
-        self._learner.consume(self._internal(rows))
+        inside = self._internal(rows)
+        self._keep(inside, FIRST_ROWS + self._learner.n_seen)
+        self._learner.consume(inside)
+
+    def _keep(self, inside: Vector, first: int) -> None:
+        """Let the sample choose among internal rows, numbered from `first`."""
+        rows = Rows(inside[:, : self.size], inside[:, -3], inside[:, -2], inside[:, -1])
+        self._sample.add(rows, np.zeros(len(rows)), self.loss, None, first)
 
     def _begin(self, rows: Vector) -> CappedSGD:
         theta_0 = self._warm(rows)
@@ -91,7 +109,8 @@ class SGDEngine:
 
     def _warm(self, rows: Vector) -> Vector:
         """Fix the scales on these rows; the fit to them, on the internal scale."""
-        weight = rows[:, -2]
+        self._unit = float(rows[:, -2].mean())
+        weight = rows[:, -2] / self._unit
         self._scaling = Scaling.of(rows[:, : self.dim], weight, self.intercept)
         inside = Rows(self._scaling.apply(rows[:, : self.dim]), rows[:, -3], weight, rows[:, -1])
         start = np.zeros(self.size)
@@ -111,7 +130,7 @@ class SGDEngine:
         inside = np.empty((len(rows), self.size + EXTRA_COLUMNS))
         inside[:, : self.size] = self._scaling.apply(rows[:, : self.dim])
         inside[:, -3] = (rows[:, -3] - self._y_centre) / self._y_scale
-        inside[:, -2] = rows[:, -2]
+        inside[:, -2] = rows[:, -2] / self._unit
         inside[:, -1] = rows[:, -1] / self._y_scale
         return inside
 
@@ -152,14 +171,28 @@ class SGDEngine:
         return
 
     def outcome(self, names: tuple[str, ...]) -> tuple[Result, Basis]:
+        """The result and what it rests on; ask `failure` first."""
         assert self._learner is not None
+        assert self._scaling is not None
         row = method(self.method_name)
         inside = self._learner.result(critical=row.critical)
         shift, T = self._map()
         covariance = inside.covariance
         full = np.diag(covariance) if covariance.ndim == 1 else covariance
-        params = shift + T @ inside.params
-        result = Result(params, T @ full @ T.T, inside.n, inside.law, self.method_name, inside.diagnostics, names)
+        params, sigma = shift + T @ inside.params, T @ full @ T.T
+        loss = copy(self.loss)
+        loss.scale = 1.0 if loss.uses_scale else loss.scale  # rows are in units of it
+        penalty = np.zeros(self.size)
+        penalty[int(self.intercept) :] = self.ridge / self._scaling.scale**2
+        kept, errors = self._sample.rows(), np.sqrt(np.diag(full) / inside.n)
+        checked = check_average(kept, loss, inside.params, errors, self._scaling, self._extremes, penalty)
+        refused = np.array([bool(flags) for flags in checked.verdict.flags])
+        sigma[refused] = np.nan
+        sigma[:, refused] = np.nan
+        diagnostics = inside.diagnostics.with_facts(
+            *checked.run, coefficient_flags=checked.verdict.flags, coefficient_advice=checked.verdict.advice(names)
+        )
+        result = Result(params, sigma, inside.n, inside.law, self.method_name, diagnostics, names)
         blocks = round(inside.diagnostics.effective_blocks)
         scale = self._y_scale if self.loss.uses_scale else None
         noise = self._y_scale**2 if self.loss.name == "linear" else None
@@ -181,6 +214,8 @@ class SGDEngine:
             "first": np.concatenate(self._first) if self._first else None,
             "y_centre": self._y_centre,
             "y_scale": self._y_scale,
+            "unit": self._unit,
+            "extremes": self._extremes.to_state(),
             "started": self._learner is not None,
         }
         if self._learner is not None and self._scaling is not None:
@@ -195,6 +230,7 @@ class SGDEngine:
                 "n_seen": learner.n_seen,
                 "capped": learner._capped,
                 "watcher": learner.watchers[0].to_state(),
+                "sample": self._sample.to_state(),
             }
         return state
 
@@ -205,6 +241,7 @@ class SGDEngine:
         engine = cls(
             int(state["dim"]), loss, intercept=state["intercept"], ridge=state["ridge"], method_name=state["method"]
         )
+        engine._unit, engine._extremes = float(state["unit"]), ColumnExtremes.from_state(state["extremes"])
         engine._y_centre, engine._y_scale = float(state["y_centre"]), float(state["y_scale"])
         if state["first"] is not None:
             engine._first = [np.array(state["first"])]
@@ -218,4 +255,5 @@ class SGDEngine:
             learner.n_seen, learner._capped = int(state["n_seen"]), int(state["capped"])
             learner.watchers = (type(learner.watchers[0]).from_state(state["watcher"]),)
             engine._learner = learner
+            engine._sample = RowSample.from_state(state["sample"])
         return engine

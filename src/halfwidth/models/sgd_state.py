@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from halfwidth.learners.newton.kept_sample import RowSample
 from halfwidth.learners.newton.renewable_state import LOSS_FIELDS, options_fit_loss
 from halfwidth.methods import method
+from halfwidth.models.separation import ColumnExtremes
 from halfwidth.problems.given_rows import EXTRA_COLUMNS
-from halfwidth.state.containers import Optional, Variant
+from halfwidth.state.containers import Nested, Optional, Variant
 from halfwidth.state.fields import Array, Bool, Field, Real, State, Text, Whole
 from halfwidth.state.schema import Relation, Schema
 from halfwidth.watchers.kinds import restored, watcher_schemas
@@ -21,6 +23,8 @@ _FIELDS: dict[str, Field] = {
     "first": Optional(Array(("filled", "width")), doc="rows before the first step: columns, y, weight, offset"),
     "y_centre": Real(doc="subtracted from the target"),
     "y_scale": Real(0.0, strict=True, doc="what the target is divided by"),
+    "unit": Real(0.0, strict=True, doc="the weight that counts as one"),
+    "extremes": Nested(ColumnExtremes.SCHEMA, doc="extremes of the columns, for separation"),
     "started": Bool(doc="whether the steps have begun; the fields below are there if so"),
     "column_centre": Array(("dim",), doc="centre of the columns"),
     "column_scale": Array(("dim",), low=0.0, doc="their scale"),
@@ -31,6 +35,7 @@ _FIELDS: dict[str, Field] = {
     "n_seen": Whole(doc="steps taken"),
     "capped": Whole(doc="how many of them were capped"),
     "watcher": Variant("kind", watcher_schemas, doc="the watcher of the iterates"),
+    "sample": Nested(RowSample.SCHEMA, doc="the thinned sample of rows"),
 }
 _STARTED = tuple(_FIELDS)[list(_FIELDS).index("started") + 1 :]
 

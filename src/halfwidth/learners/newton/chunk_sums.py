@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from halfwidth.equation import BatchStore, capacity_for, solve_spd
 from halfwidth.equation.buckets import BucketStore
+from halfwidth.equation.wide_errors import WIDE
 from halfwidth.families import Loss
 from halfwidth.learners.newton.kept_sample import EXTRA_NUMBERS, Ids, RowSample
 from halfwidth.learners.newton.loss_sums import GoodnessOfFit, LossSums, chunk_loss
@@ -31,8 +32,6 @@ from halfwidth.state.schema import Relation, Schema
 Vector = NDArray[np.float64]
 
 TIME_BATCHES = 64
-MOST_COPIED = 2**25
-"""Batches with more numbers than this are not copied to be read."""
 
 
 class Expanded(NamedTuple):
@@ -88,7 +87,7 @@ class ChunkSums:
         self.loss = loss
         few = capacity_for(size, TIME_BATCHES)
         length = max(1, batch_length * capacity_for(size) // few) if grouped else batch_length
-        self.batches = BatchStore(size, length, few if grouped else None)
+        self.batches = BatchStore(size, length, few if grouped else None, single=size > WIDE)
         self.buckets = BucketStore(size) if grouped else None
         self.smoothing = np.zeros(size)
         self.weight = 0.0
@@ -136,12 +135,11 @@ class ChunkSums:
         if not len(rows):
             yield self
             return
-        wide = self.batches.sums.H.size > MOST_COPIED
         reader = copy(self)
         reader.sample, reader.buckets = deepcopy(self.sample), deepcopy(self.buckets)
         reader.smoothing, reader.moments = self.smoothing.copy(), self.moments.copy()
         reader.losses = self.losses.copy()
-        if not wide:
+        if not self.batches.single:
             reader.batches = self.batches.copy()
             reader.add(rows, point(reader), ids)
             yield reader
@@ -199,6 +197,8 @@ def enter_batches(store: BatchStore, Z: Vector, expanded: Expanded, gap: Vector)
     while at < len(Z):
         part = slice(at, at + store.room)
         edges = store.edges(len(Z[part]))
+        if store.single:  # one matrix at a time
+            part, edges = slice(at, at + int(edges[1])), edges[:2]
         U, H = pieces(Z[part], expanded.root[part], expanded.score[part], edges)
         store.add(edges, U + H @ gap, H)
         at += len(Z[part])

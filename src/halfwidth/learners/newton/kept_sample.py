@@ -29,6 +29,7 @@ Vector = NDArray[np.float64]
 Ids = NDArray[np.uint64]
 
 MOST_NUMBERS = 2**19
+MOST_WIDE_NUMBERS = 2**22
 FEWEST_ROWS = 1_024
 EXTRA_NUMBERS = 5
 
@@ -43,7 +44,8 @@ def hashed(index: Ids) -> Ids:
 
 def capacity_for_sample(size: int) -> int:
     """How many rows of `size` coefficients are kept."""
-    return max(FEWEST_ROWS, MOST_NUMBERS // (size + EXTRA_NUMBERS))
+    width = size + EXTRA_NUMBERS
+    return max(FEWEST_ROWS, MOST_NUMBERS // width, min(8 * size, MOST_WIDE_NUMBERS // width))
 
 
 def _selected_by_hash(state: State) -> bool:

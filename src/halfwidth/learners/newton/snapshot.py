@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from halfwidth.equation.batch_store import Sums
 from halfwidth.equation.equation import Equation
 from halfwidth.equation.errors import Errors, jackknife_errors
-from halfwidth.equation.stability import Stability, stability
+from halfwidth.equation.stability import FEWEST_BATCHES, Stability, stability
+from halfwidth.equation.wide_errors import WIDE, WideErrors, wide_errors
 from halfwidth.families import Loss
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.loss_sums import GoodnessOfFit
@@ -76,11 +77,14 @@ class NewtonSnapshot:
         return self.curvature + np.diag(self.weight * self.penalty)
 
     @cached_property
-    def errors(self) -> Errors:
+    def errors(self) -> Errors | WideErrors:
         """Of the internal coefficients."""
         equation = Equation(self.sums.H, self.sums.b, self.sums.n)
         residuals = equation.centred_residuals(self.centre - self.reference)
         penalty = np.diag(self.weight * self.penalty)
+        if self.size > WIDE:
+            T = self.scaling.matrix
+            return wide_errors(equation, residuals, self.information, penalty, T, independent=self.grouped)
         return jackknife_errors(equation, residuals, self.information, penalty=penalty, independent=self.grouped)
 
     def covariance(self) -> Vector:
@@ -91,6 +95,8 @@ class NewtonSnapshot:
     def held_still(self) -> Stability:
         """Whether every coefficient, on the user's scale, holds still over the rows."""
         time = Equation(self.time.H, self.time.b, self.time.n)
+        if len(time.rows) < FEWEST_BATCHES:
+            return stability(np.zeros((0, self.size)), np.zeros((0, self.size)), time.rows[:0])
         gap = self.centre - self.reference
         residuals = time.residuals(gap) - self.time_correction
         residuals -= np.outer(time.rows / time.rows.sum(), residuals.sum(axis=0))

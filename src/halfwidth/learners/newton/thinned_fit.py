@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from halfwidth.equation.batch_store import Sums
 from halfwidth.families import Loss
-from halfwidth.learners.newton.chunk_sums import MOST_COPIED, ChunkSums
+from halfwidth.learners.newton.chunk_sums import ChunkSums
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.kept_sample import RowSample
 from halfwidth.learners.newton.newton_solver import Rows
@@ -22,7 +22,7 @@ def thinned_fit(sums: ChunkSums, loss: Loss, penalty: Vector, scaling: Scaling, 
     n, size = sums.n_rows, len(penalty)
     full = sums.weight * penalty
     centre, curvature = sums.centre(full), sums.batches.curvature()
-    wide = sums.batches.sums.H.size > MOST_COPIED
+    wide = sums.batches.single
     time = sums.batches.closed(copy=not wide)
     refined = Refined(centre, curvature, np.zeros((size, size)), True, np.zeros(0))
     dispersion, left_out = sums.dispersion(centre), np.zeros(size)

@@ -1,0 +1,125 @@
+"""The batch jackknife for hundreds to thousands of coefficients, one matrix at a time.
+
+The same as `halfwidth.equation.errors`, without the arrays of K d x d matrices that it works on. With M_b = (A -
+H_b)^-1, from the Cholesky factor of A - H_b brought to unit diagonal,
+
+    u_b = M_b r_b,   share_b(v) = 1 - v'A^-1 v / v'M_b v,   Gamma_bb(v) = v'M_b v - v'A^-1 v,
+
+and degrees of freedom from the diagonal of Gamma alone, (sum Gamma_bb)^2 / sum Gamma_bb^2 - 1: what the off-diagonal
+terms of K equal batches take away is one. A kernel reduces them in the ratio in which it does for equal batches. Where
+a factor does not exist, all that is known of some direction is in that batch: a slight ridge shows which, as their
+share is then one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.equation.equation import Equation
+from halfwidth.equation.errors import bandwidth_of, unseen
+from halfwidth.equation.linear_algebra import Whitening, whitening
+from halfwidth.inference.longrun import kernel_degrees_of_freedom, kernel_weights, toeplitz_product
+
+Vector = NDArray[np.float64]
+
+WIDE = 512
+"""More coefficients than this are wide."""
+_RIDGE = 1e-9
+_LONE = 1.0 - 1e-6
+
+
+@dataclass(frozen=True)
+class WideErrors:
+    """Errors of the directions that were given when it was made, the rows of `directions`."""
+
+    influences: Vector
+    whitened: Whitening
+    directions: Vector
+    largest_share: Vector
+    df: Vector
+    bandwidth: float
+    merged: int = 1
+
+    @property
+    def batches(self) -> int:
+        return len(self.influences)
+
+    def covariance(self, directions: Vector) -> Vector:
+        """Of the directions (m, d) times the root."""
+        u = self.influences @ directions.T
+        V = u.T @ toeplitz_product(kernel_weights(len(u), self.bandwidth), u)
+        return np.asarray(0.5 * (V + V.T))
+
+    def degrees_of_freedom(self, directions: Vector) -> Vector:
+        """Of the directions that were given when it was made."""
+        return self.df
+
+    def shares(self, directions: Vector) -> Vector:
+        """The largest share of one batch in the information about each of them."""
+        return self.largest_share
+
+    def undetermined(self, directions: Vector) -> NDArray[np.bool_]:
+        """Which of them the rows do not determine, or only those of one batch."""
+        return np.asarray(unseen(self.whitened, directions) | (self.largest_share > _LONE))
+
+
+def wide_errors(
+    equation: Equation,
+    residuals: Vector,
+    information: Vector,
+    penalty: Vector,
+    directions: Vector,
+    *,
+    independent: bool = False,
+) -> WideErrors:
+    """Errors of the directions (m, d); the arguments are those of `jackknife_errors`."""
+    whitened = whitening(information)
+    bandwidth = 0.0 if independent else bandwidth_of(residuals, whitened)
+    K = len(equation.rows)
+    A = penalty.copy()
+    for H in equation.A:
+        A += H
+    d = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
+    scaled = directions * d
+    transferred = np.asarray(whitened.C @ (whitened.C.T @ A))
+    whole = _quadratic(scaled, _inverse(A, d))
+    influences = np.empty((K, len(A)))
+    gamma, shares = np.empty((K, len(directions))), np.zeros(len(directions))
+    for b, H in enumerate(equation.A):
+        M = _inverse(A - H, d)
+        influences[b] = transferred @ (d * (M @ (d * residuals[b])))
+        without = _quadratic(scaled, M)
+        gamma[b] = np.maximum(without - whole, 0.0)
+        shares = np.maximum(shares, 1.0 - whole / np.maximum(without, 1e-300))
+    squares = np.square(gamma).sum(axis=0)
+    df = np.square(gamma.sum(axis=0)) / np.where(squares > 0.0, squares, np.inf) - 1.0
+    if bandwidth > 0.0:
+        df = df * kernel_degrees_of_freedom(K, bandwidth) / (K - 1.0)
+    return WideErrors(influences, whitened, directions, shares, np.maximum(df, 0.0), bandwidth)
+
+
+def _inverse(A: Vector, d: Vector) -> Vector:
+    """(D A D)^-1; with a slight ridge where there is none."""
+    from scipy.linalg.lapack import dpotrf, dpotri
+
+    R = (A * d[:, None] * d).T  # symmetric: the transpose saves LAPACK a copy
+    factor, info = dpotrf(R, lower=1, clean=0)
+    if info != 0 or np.min(np.diag(factor)) ** 2 < _RIDGE:
+        factor, info = dpotrf(R + _RIDGE * np.eye(len(A)), lower=1, clean=0)
+    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+    lower = np.tril(inverse, -1)
+    lower += lower.T
+    np.fill_diagonal(lower, np.diag(inverse))
+    return np.asarray(lower)
+
+
+def _quadratic(rows: Vector, M: Vector) -> Vector:
+    """v'Mv for every row; those with one entry cost nothing."""
+    found = np.empty(len(rows))
+    for i, v in enumerate(rows):
+        used = np.flatnonzero(v)
+        found[i] = v[used[0]] ** 2 * M[used[0], used[0]] if len(used) == 1 else v @ M @ v
+    return found
