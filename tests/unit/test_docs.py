@@ -5,15 +5,20 @@ import importlib
 import inspect
 import pkgutil
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+import typer.main
 
 import halfwidth
+from halfwidth.cli.app import app
 from halfwidth.problems import PROBLEMS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMANDS = typer.main.get_command(app).commands
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
 
 
 def python_blocks(page):
@@ -44,6 +49,36 @@ def test_the_readme_has_python_examples():
 def test_the_page_on_problems_lists_every_built_in_one():
     table = (ROOT / "docs" / "problems.md").read_text().partition("## What is built in")[2]
     assert set(re.findall(r"`([a-z]+(?:-[a-z]+)*)`", table)) == set(PROBLEMS)
+
+
+def parses(line):
+    """Whether a line of a shell block names a command that exists, with options that it has."""
+    program, *arguments = shlex.split(line, comments=True)
+    if program == "halfwidth":
+        try:
+            return COMMANDS[arguments[0]].make_context(arguments[0], arguments[1:]) is not None
+        except Exception:  # whatever Typer raises in this version
+            return False
+    if program == "make":
+        return set(arguments) <= TARGETS
+    return program in ("pip", "python")
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_commands_of_a_page_exist(page):
+    text = page.read_text()
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    assert [line for block in blocks for line in block.splitlines() if line and not parses(line)] == []
+    assert set(re.findall(r"`make ([a-z-]+)`", text)) <= TARGETS
+    for module in re.findall(r"`python -m benchmarks\.([a-z]+)", text):
+        assert (ROOT / "benchmarks" / f"{module}.py").exists()
+
+
+@pytest.mark.parametrize(
+    "line", ["halfwidth fits x.csv", "halfwidth study iid-linear --dims 3", "make tests", "half fit x.csv"]
+)
+def test_negative_control_a_command_that_does_not_exist_is_noticed(line):
+    assert not parses(line)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
