@@ -1,5 +1,6 @@
 """Plain functions in, machine code out: built in, written by a user, or in plain Python."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -243,3 +244,38 @@ def test_machine_code_is_compiled_again_when_the_class_of_an_argument_has_moved(
     )
     scripts = [MOVED.format(definition=text) for text in (here, here, "from pairs import Other as Pair")]
     assert [run_python(tmp_path, script).strip() for script in scripts] == ["21.0 []", "21.0 [1]", "21.0 []"]
+
+
+def kernels(tree):
+    """Functions that are compiled: decorated ones, and those that a factory defines and returns."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        if {ast.unparse(decorator) for decorator in node.decorator_list} & {"kernel", "jitable"}:
+            yield node
+        returned = {ast.unparse(inner.value) for inner in node.body if isinstance(inner, ast.Return) and inner.value}
+        yield from (inner for inner in node.body if isinstance(inner, ast.FunctionDef) and inner.name in returned)
+
+
+def parameters_of(source):
+    return {node.name: len(node.args.args) for node in kernels(ast.parse(source))}
+
+
+FOLLOWING = {"chunks.curved_chunks", "chunks.differenced_chunks"}  # the loops of auto, which are being rewritten
+
+
+def test_a_kernel_has_at_most_eight_parameters():
+    """State, data and configuration enter a kernel as named tuples."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        found |= {f"{path.stem}.{name}": count for name, count in parameters_of(path.read_text()).items()}
+    assert len(found) > 50
+    assert {name for name, count in found.items() if count > 8} <= FOLLOWING
+
+
+def test_parameters_of_kernels_are_counted():
+    """The negative control of the test above."""
+    source = (
+        "@jitable\ndef f(a, b): ...\ndef factory(g):\n    def loop(a, b, c): ...\n    return loop\ndef plain(a): ..."
+    )
+    assert parameters_of(source) == {"f": 2, "loop": 3}

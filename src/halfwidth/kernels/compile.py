@@ -68,15 +68,17 @@ class Kernel(Generic[P, R]):
     def __init__(self, function: Callable[P, R], *, cache: bool = True) -> None:
         self.python = function
         self._cache = cache
-        self._compiled: Function | None = None
+        self._compiled: Any = None  # Numba's dispatcher, once there is one
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the machine code, which is compiled or loaded at the first call."""
         if self._compiled is None:
             with _announced(self.python.__name__):
                 self._compiled = self._dispatcher()
-                return self._compiled(*args, **kwargs)  # type: ignore[no-any-return]  # Numba is untyped
-        return self._compiled(*args, **kwargs)  # type: ignore[no-any-return]  # Numba is untyped
+                first: R = self._compiled(*args, **kwargs)
+                return first
+        result: R = self._compiled(*args, **kwargs)
+        return result
 
     @cached_property
     def _closure(self) -> Closure:
@@ -88,7 +90,7 @@ class Kernel(Generic[P, R]):
         """The key of the machine code on disk: a digest of all that the kernel calls and of the compiler's options."""
         return digest_of((self._closure.digest, _described(_OPTIONS), _described(_MARKED_OPTIONS)))
 
-    def _dispatcher(self) -> Function:
+    def _dispatcher(self) -> Any:
         from numba import njit
 
         for function in self._closure.functions:
@@ -98,7 +100,7 @@ class Kernel(Generic[P, R]):
             from halfwidth.kernels.disk_cache import KeyedCache
 
             dispatcher._cache = KeyedCache(self.python, self.key)
-        return dispatcher  # type: ignore[no-any-return]  # Numba is untyped
+        return dispatcher
 
 
 def kernel(function: Callable[P, R]) -> Kernel[P, R]:
