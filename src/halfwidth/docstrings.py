@@ -15,7 +15,7 @@ _HEADER = re.compile(r"^    (\w[\w ]*)\n    -{3,}\n", re.MULTILINE)
 
 
 def share_parameters(cls: type, *more: str) -> None:
-    """Complete the docstring of a class from that of its first base class.
+    """Complete the docstring of a class from that of its first base class, mixins of scikit-learn aside.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def share_parameters(cls: type, *more: str) -> None:
     *more : str
         Entries for arguments that the constructor of the base class does not have.
     """
-    base = cls.__bases__[0]
+    base = next(base for base in cls.__bases__ if not base.__module__.startswith("sklearn."))
     if not cls.__doc__ or not base.__doc__:  # Python was told to drop docstrings
         return
     summary, own = _sections(cls.__doc__)

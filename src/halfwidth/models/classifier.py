@@ -9,29 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import InputError
 from halfwidth.families.logistic import Logistic
-from halfwidth.models.base import StreamModel, Vector
+from halfwidth.kernels.arrays import Vector
+from halfwidth.models.base import StreamModel
+from halfwidth.models.sklearn_base import ClassifierMixin, check_classification_targets
 
-from sklearn.base import ClassifierMixin  # isort: skip  (models.base says what is missing)
-from sklearn.utils.multiclass import check_classification_targets  # isort: skip
 
-
-class LogisticRegression(ClassifierMixin, StreamModel):  # type: ignore[misc]
+class LogisticRegression(ClassifierMixin, StreamModel):
     """Logistic regression in one pass, with standard errors for rows in time order.
 
     The second of the two sorted labels is the class whose log odds are linear. `partial_fit` takes the labels from its
     first chunk; pass `classes=` if that chunk may hold only one of them. There is no penalty unless `ridge` sets one;
     scikit-learn's LogisticRegression penalises by default.
-
-    Parameters
-    ----------
-    fit_intercept : bool, default True
-        Whether an intercept is fitted; it is not penalised.
-    ridge : float, default 0.0
-        The penalty: the objective is the mean loss plus ridge |coef|^2 / 2.
-    method : str, default "auto"
-        The method of the standard errors: ``"auto"``, or a method of `halfwidth methods` that watches iterates.
-    engine : {"auto", "newton", "sgd"}, default "auto"
-        What computes the estimate: renewable Newton, or averaged SGD for many columns.
 
     Attributes
     ----------
@@ -62,6 +50,7 @@ class LogisticRegression(ClassifierMixin, StreamModel):  # type: ignore[misc]
 
     @property
     def intercept_(self) -> Vector:
+        """The intercept, as scikit-learn has it."""
         return np.atleast_1d(super().intercept_)
 
     def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> Vector:

@@ -33,4 +33,5 @@ def make_engine(dim: int, loss: Loss, *, intercept: bool, ridge: float, engine: 
 
 
 def engine_from_state(state: dict[str, Any]) -> Engine:
+    """The engine that `to_state` described."""
     return NewtonEngine.from_state(state) if state["engine"] == NewtonEngine.name else SGDEngine.from_state(state)

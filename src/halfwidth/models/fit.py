@@ -17,8 +17,9 @@ from halfwidth.families import ALIASES, FAMILIES
 from halfwidth.models.base import StreamModel
 from halfwidth.models.model_state import MOST_PASSES
 from halfwidth.models.registry import model_class
-from halfwidth.models.run import Every, Passes, Report, Run, Saving
+from halfwidth.models.run import Every, Passes, Report, Run
 from halfwidth.models.run_state import FIT_SCHEMA
+from halfwidth.models.saving import Saving
 from halfwidth.state.checkpoint import read_checkpoint
 from halfwidth.state.schema import validate
 from halfwidth.streams import ReaderArguments, open_stream
@@ -52,24 +53,92 @@ def fit(
     progress: Callable[[int], None] | None = None,
     **reader: Unpack[ReaderArguments],
 ) -> StreamModel:
-    """Fit a regression to a file, a folder, a table or an iterator of chunks; returns the model.
+    """Fit a regression to a file, a folder, a table or an iterator of chunks, in one pass and with flat memory.
 
-    `source` is a path (CSV, Parquet, Arrow IPC, NDJSON; a folder or a glob), `-` for stdin, a pandas, polars or Arrow
-    table, a DuckDB relation, or an iterator of chunks. `family` is linear, logistic, poisson, quantile or huber.
-    `unknown_level` says what becomes of a level of a category that the first 10,000 rows lack: "add" gives it a
-    column of its own, "other" gives one column to all such levels, "error" refuses it. How the source is read
-    (`separator`, `decimal`, `query`, ...) is described at `halfwidth.streams.ReaderArguments`.
-    `every` calls `report(model)` after so many rows, or at 1,000, 2,000, 4,000 ... rows with `"doubling"`.
-    `checkpoint` is written every ten seconds, at the end, and when a bad row stops the run; with `resume` it is
-    where the run goes on; if there is none yet, the run starts at the first row. The source must be the one that the
-    run began with; rows may have been appended. Of a source that can be read only once, `resume_at` says the number of
-    the first row that it gives now. `checkpoint_errors="warn"` goes on without a checkpoint that cannot be written.
-    SIGINT, SIGTERM and SIGHUP end a run that has a checkpoint at the next chunk (`Interrupted`), a second one at once.
+    Parameters
+    ----------
+    source : path, table or iterable
+        A path (CSV, Parquet, Arrow IPC, NDJSON; a folder or a glob), ``"-"`` for stdin, a pandas, polars or Arrow
+        table, a DuckDB relation, or an iterator of chunks. Rows are taken in order.
+    target : str, optional
+        The column to explain; needed without `formula`.
+    features : sequence of str, optional
+        The columns to explain it by; all numeric columns when none are given.
+    formula : str, optional
+        A formula such as ``"y ~ a + C(b) + log(c)"``, instead of `target` and `features`.
+    family : {"linear", "logistic", "poisson", "quantile", "huber"}, default "linear"
+        The family of the regression.
+    quantile : float, optional
+        Which quantile, with ``family="quantile"``; 0.5 otherwise.
+    fit_intercept : bool, default True
+        Whether an intercept is fitted.
+    ridge : float, default 0.0
+        The penalty: the objective is the mean loss plus ridge |coef|^2 / 2.
+    method : str, default "auto"
+        The method of the standard errors.
+    engine : {"auto", "newton", "sgd"}, default "auto"
+        What computes the estimate.
+    time : str, optional
+        A column that must be in order.
+    group : str, optional
+        A column of labels: rows of a group, in any order, may depend on each other; groups do not.
+    weight : str, optional
+        A column of probability weights.
+    offset : str, optional
+        A column that is added to the linear predictor.
+    checkpoint : str or path-like, optional
+        A file that is written every ten seconds, at the end, and when a bad row stops the run. SIGINT, SIGTERM and
+        SIGHUP end a run that has one at the next chunk (`Interrupted`), a second signal at once.
+    resume : bool, default False
+        Whether the run goes on from the checkpoint; if there is none yet, it starts at the first row. The source must
+        be the one that the run began with; rows may have been appended.
+    resume_at : int, optional
+        Of a source that can be read only once: the number of the first row that it gives now.
+    checkpoint_errors : {"error", "warn"}, default "error"
+        Whether a checkpoint that cannot be written ends the run.
+    bad_rows : {"error", "skip"}, default "error"
+        What becomes of a row that cannot be used.
+    unknown_level : {"add", "other", "error"}, default "add"
+        What becomes of a level of a category that the first 10,000 rows lack: a column of its own, one column for all
+        such levels, or an error.
+    passes : "auto" or int, default "auto"
+        How often the source is read. One pass is enough for a linear model, and for others unless early rows were
+        expanded far from the estimate; ``"auto"`` reads the source again when the status would be
+        ``needs-second-pass`` and it can be read again.
+    every : int or "doubling", optional
+        After how many rows `report` is called; with ``"doubling"`` at 1,000, 2,000, 4,000 ... rows.
+    report : callable, optional
+        ``report(model)`` is called along the run.
+    progress : callable, optional
+        ``progress(rows)`` is called after every chunk.
+    **reader : Unpack[ReaderArguments]
+        How the source is read (`separator`, `decimal`, `query`, ...): see `halfwidth.streams.ReaderArguments`.
 
-    One pass is enough for a linear model, and for others unless early rows were expanded far from the estimate.
-    `passes="auto"` reads the source again when the status would be `needs-second-pass` and it can be read again, and
-    the summary says so; `passes=2` always does. `weight` names a column of probability weights, `group` one of
-    labels: rows of a group, in any order, may depend on each other.
+    Returns
+    -------
+    StreamModel
+        The fitted model; `inference` gives the result.
+
+    Raises
+    ------
+    InputError
+        If an argument breaks a rule.
+    BadRow
+        If a row cannot be used and `bad_rows` is ``"error"``; the message names the file, the row and the column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import halfwidth as hw
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame({"x": rng.standard_normal(3_000)})
+    >>> table["y"] = 1.0 + 2.0 * table["x"] + rng.standard_normal(3_000)
+    >>> result = hw.fit(table, formula="y ~ x").inference()
+    >>> result.names, result.status
+    (('Intercept', 'x'), 'ok')
+    >>> result.interval().covers([1.0, 2.0]).tolist()
+    [True, True]
     """
     name = ALIASES.get(family, family)
     kind = model_class(name)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from halfwidth.inference import Diagnostics, Result
+from halfwidth.inference import Diagnostics, Result, WaldTest
+from halfwidth.inference.contrasts import ContrastTest
 from halfwidth.inference.statements import FIRST_LOOK
 from halfwidth.kernels.arrays import Vector
 
@@ -130,6 +133,42 @@ class NamedCoefficients:
             The covariance matrix.
         """
         return self._frame(self.core.cov_params(), list(self.names))
+
+    def t_test(self, contrast: ArrayLike | str | Sequence[str], value: ArrayLike = 0.0) -> ContrastTest:
+        """Test linear combinations of the coefficients, one at a time.
+
+        Parameters
+        ----------
+        contrast : str, sequence of str or array_like of shape (m, d)
+            Hypotheses such as ``"x = 0.5"`` or ``"x - z"``, names of coefficients, or the rows of a matrix.
+        value : array_like, default 0.0
+            The values under the hypotheses, for the rows of a matrix.
+
+        Returns
+        -------
+        ContrastTest
+            Effects, standard errors, t statistics and p-values.
+        """
+        return self.core.t_test(contrast, value)
+
+    def wald_test(self, contrast: ArrayLike | str | Sequence[str], value: ArrayLike = 0.0) -> WaldTest:
+        """Test linear combinations of the coefficients jointly.
+
+        Parameters
+        ----------
+        contrast : str, sequence of str or array_like of shape (q, d)
+            Hypotheses such as ``"a = b = 0"``, several texts, or the rows of a matrix.
+        value : array_like, default 0.0
+            The values under the hypotheses, for the rows of a matrix.
+
+        Returns
+        -------
+        WaldTest
+            The statistic and its p-value.
+        """
+        return self.core.wald_test(contrast, value)
+
+    f_test = wald_test
 
     def _pandas(self) -> Any:
         if not self.named:

@@ -8,26 +8,14 @@ from numpy.typing import ArrayLike
 
 from halfwidth.families import Loss, make_loss
 from halfwidth.models.base import StreamModel
+from halfwidth.models.sklearn_base import RegressorMixin
 
-from sklearn.base import RegressorMixin  # isort: skip  (models.base says what is missing)
 
-
-class LinearRegression(RegressorMixin, StreamModel):  # type: ignore[misc]
+class LinearRegression(RegressorMixin, StreamModel):
     """Least squares in one pass, with standard errors for rows in time order.
 
     `fit` starts afresh, `partial_fit` goes on; rows are taken in the order given, and memory does not grow with their
     number. The standard errors allow for rows that depend on each other.
-
-    Parameters
-    ----------
-    fit_intercept : bool, default True
-        Whether an intercept is fitted; it is not penalised.
-    ridge : float, default 0.0
-        The penalty: the objective is the mean loss plus ridge |coef|^2 / 2.
-    method : str, default "auto"
-        The method of the standard errors: ``"auto"``, or a method of `halfwidth methods` that watches iterates.
-    engine : {"auto", "newton", "sgd"}, default "auto"
-        What computes the estimate: renewable Newton, or averaged SGD for many columns.
 
     Attributes
     ----------
@@ -70,21 +58,10 @@ class LinearRegression(RegressorMixin, StreamModel):  # type: ignore[misc]
     family: ClassVar[str] = "linear"
 
 
-class PoissonRegressor(RegressorMixin, StreamModel):  # type: ignore[misc]
+class PoissonRegressor(RegressorMixin, StreamModel):
     """Poisson regression of counts or rates with a log link, in one pass.
 
     `offset` takes the logarithm of the exposure. The standard errors allow for dependent rows and for overdispersion.
-
-    Parameters
-    ----------
-    fit_intercept : bool, default True
-        Whether an intercept is fitted; it is not penalised.
-    ridge : float, default 0.0
-        The penalty: the objective is the mean loss plus ridge |coef|^2 / 2.
-    method : str, default "auto"
-        The method of the standard errors: ``"auto"``, or a method of `halfwidth methods` that watches iterates.
-    engine : {"auto", "newton", "sgd"}, default "auto"
-        What computes the estimate: renewable Newton, or averaged SGD for many columns.
 
     Examples
     --------
@@ -126,21 +103,13 @@ class PoissonRegressor(RegressorMixin, StreamModel):  # type: ignore[misc]
         return tags
 
 
-class QuantileRegressor(RegressorMixin, StreamModel):  # type: ignore[misc]
+class QuantileRegressor(RegressorMixin, StreamModel):
     """Regression of a conditional quantile, in one pass.
 
     Parameters
     ----------
     quantile : float, default 0.5
         The quantile, strictly between 0 and 1.
-    fit_intercept : bool, default True
-        Whether an intercept is fitted; it is not penalised.
-    ridge : float, default 0.0
-        The penalty: the objective is the mean loss plus ridge |coef|^2 / 2.
-    method : str, default "auto"
-        The method of the standard errors: ``"auto"``, or a method of `halfwidth methods` that watches iterates.
-    engine : {"auto", "newton", "sgd"}, default "auto"
-        What computes the estimate: renewable Newton, or averaged SGD for many columns.
 
     Notes
     -----
@@ -181,21 +150,10 @@ class QuantileRegressor(RegressorMixin, StreamModel):  # type: ignore[misc]
         return make_loss(self.family, quantile=self.quantile)
 
 
-class HuberRegressor(RegressorMixin, StreamModel):  # type: ignore[misc]
+class HuberRegressor(RegressorMixin, StreamModel):
     """Robust regression with Huber's loss, in one pass.
 
     The threshold is 1.345 times the scale of the residuals, which is estimated from the rows (`scale_`).
-
-    Parameters
-    ----------
-    fit_intercept : bool, default True
-        Whether an intercept is fitted; it is not penalised.
-    ridge : float, default 0.0
-        The penalty: the objective is the mean loss plus ridge |coef|^2 / 2.
-    method : str, default "auto"
-        The method of the standard errors: ``"auto"``, or a method of `halfwidth methods` that watches iterates.
-    engine : {"auto", "newton", "sgd"}, default "auto"
-        What computes the estimate: renewable Newton, or averaged SGD for many columns.
 
     References
     ----------

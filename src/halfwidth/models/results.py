@@ -5,7 +5,6 @@ The vocabulary is that of statsmodels. A result is frozen and holds neither data
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from halfwidth.errors import InputError
 from halfwidth.families import Loss
-from halfwidth.inference import Interval, WaldTest
+from halfwidth.inference import Interval
 from halfwidth.inference.contrasts import ContrastTest
 from halfwidth.inference.statements import chosen_level
 from halfwidth.inference.summary import coefficient_rows, finite, marked_names, warning_lines
@@ -104,42 +103,6 @@ class RegressionResult(NamedCoefficients, Goodness):
             Floats for one direction, arrays for several.
         """
         return self.core.interval(direction, self.level if level is None else level)
-
-    def t_test(self, contrast: ArrayLike | str | Sequence[str], value: ArrayLike = 0.0) -> ContrastTest:
-        """Test linear combinations of the coefficients, one at a time.
-
-        Parameters
-        ----------
-        contrast : str, sequence of str or array_like of shape (m, d)
-            Hypotheses such as ``"x = 0.5"`` or ``"x - z"``, names of coefficients, or the rows of a matrix.
-        value : array_like, default 0.0
-            The values under the hypotheses, for the rows of a matrix.
-
-        Returns
-        -------
-        ContrastTest
-            Effects, standard errors, t statistics and p-values.
-        """
-        return self.core.t_test(contrast, value)
-
-    def wald_test(self, contrast: ArrayLike | str | Sequence[str], value: ArrayLike = 0.0) -> WaldTest:
-        """Test linear combinations of the coefficients jointly.
-
-        Parameters
-        ----------
-        contrast : str, sequence of str or array_like of shape (q, d)
-            Hypotheses such as ``"a = b = 0"``, several texts, or the rows of a matrix.
-        value : array_like, default 0.0
-            The values under the hypotheses, for the rows of a matrix.
-
-        Returns
-        -------
-        WaldTest
-            The statistic and its p-value.
-        """
-        return self.core.wald_test(contrast, value)
-
-    f_test = wald_test
 
     def compare(self, other: RegressionResult) -> ContrastTest:
         """Test that every coefficient is the same in a fit on an independent stream, as in an A/B test.

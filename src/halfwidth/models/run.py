@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import time as clock
-import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from halfwidth.checks import check_count
-from halfwidth.errors import CannotWrite, HalfwidthError, InputError, Interrupted, UnknownName
-from halfwidth.models.base import FitWarning, StreamModel
+from halfwidth.errors import CannotWrite, HalfwidthError, InputError, Interrupted
+from halfwidth.models.base import StreamModel
+from halfwidth.models.classifier import LogisticRegression
 from halfwidth.models.ending import Ending
 from halfwidth.models.registry import model_from_state
 from halfwidth.models.run_state import FIT_SCHEMA
 from halfwidth.models.run_status import NEEDS_SECOND_PASS
-from halfwidth.state.checkpoint import check_checkpoint_place, write_checkpoint
-from halfwidth.state.schema import validate
+from halfwidth.models.saving import Saving
 from halfwidth.streams import Chunk, Stream
 
 Every = int | Literal["doubling"]
@@ -29,37 +26,6 @@ Report = Callable[[StreamModel], None]
 CHECKPOINT_SECONDS = 10.0
 MOST_AUTO_PASSES = 4
 _FIRST_REPORT = 1_000
-
-
-@dataclass(frozen=True)
-class Saving:
-    """Where checkpoints go, and what to do about one that cannot be written: "error" or "warn"."""
-
-    path: str | os.PathLike[str] | None
-    errors: str = "error"
-
-    def __post_init__(self) -> None:
-        if self.errors not in ("error", "warn"):
-            raise UnknownName.among("checkpoint_errors", str(self.errors), ("error", "warn"))
-
-    def check(self) -> None:
-        """Raise, or warn, before the run about a place where no checkpoint can be written."""
-        if self.path is not None:
-            self._tried(lambda path: check_checkpoint_place(path))
-
-    def write(self, state: dict[str, Any]) -> None:
-        """Write a checkpoint; the one before it is kept."""
-        validate(state, FIT_SCHEMA, "checkpoint")
-        self._tried(lambda path: write_checkpoint(path, state, keep_previous=True))
-
-    def _tried(self, write: Callable[[str | os.PathLike[str]], None]) -> None:
-        assert self.path is not None
-        try:
-            write(self.path)
-        except CannotWrite as error:
-            if self.errors == "error":
-                raise
-            warnings.warn(f"{error}. The run goes on without it", FitWarning, stacklevel=2)
 
 
 class Run:
@@ -217,7 +183,7 @@ class Run:
         if time is not None and not self.model._engine.grouped:
             facts["spacing"] = f"rows are taken as equally spaced in {time}; gaps in it are not looked at"
         self.model._stream_facts = facts
-        if self.model.family == "logistic":
+        if isinstance(self.model, LogisticRegression):
             self.model.classes_ = np.array(self.stream.classes or (0, 1))
 
     def _save(self) -> None:

@@ -82,7 +82,7 @@ class Rows(NamedTuple):
 
 
 @kernel
-def walk(rows, stream, lanes):  # type: ignore[no-untyped-def]
+def walk(rows: Rows, stream: Stream, lanes: Lanes) -> None:
     """Take all rows, PIECE at a time: the step of every row, then the products of the piece's block sums."""
     u, theta, sums = lanes.features, lanes.theta, lanes.block_sums
     factor, signal, step = lanes.factor, lanes.signal, lanes.step

@@ -55,6 +55,7 @@ CASES: tuple[Case, ...] = (
 
 
 def run(order: Order, runner: Runner) -> list[Row]:
+    """The rows of all cases, and of `auto` beside those with the paper's steps."""
     reach = REACHES[order.size.name]
     checkpoints = reach.checkpoints()
     found = run_groups(CASES, checkpoints, order.seed, reach.groups, runner)

@@ -67,6 +67,7 @@ def rate_from(run: Sequence[Row]) -> int | None:
 
 
 def power_of_two(n: int) -> str:
+    """The largest power of two up to n, in words."""
     return f"2^{n.bit_length() - 1}"
 
 

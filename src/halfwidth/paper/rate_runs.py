@@ -101,6 +101,7 @@ class AgeSums:
 
 
 def ages_up_to(plan: BlockPlan, n: int) -> AgeSums:
+    """The sums over rows 1 to n of the age in the block, and of its square."""
     lengths = [int(length) for length in np.diff(np.append(plan.starts_up_to(n), n + 1))]
     return AgeSums(
         float(sum(length * (length + 1) // 2 for length in lengths)),
@@ -115,7 +116,8 @@ def ages_at(k: NDArray[np.int64], starts: NDArray[np.int64]) -> Vector:
 
 
 @kernel
-def fill_normals(rng, normals):  # type: ignore[no-untyped-def]
+def fill_normals(rng: np.random.Generator, normals: Vector) -> None:
+    """Fill an array with standard normal numbers, in order."""
     flat = normals.reshape(-1)
     for i in range(flat.shape[0]):
         flat[i] = rng.standard_normal()

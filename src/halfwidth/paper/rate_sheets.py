@@ -19,6 +19,7 @@ _DRAWN_POWERS = 5  # sqrt(d) is drawn at so many n
 
 
 def sheets(rows: Sequence[Row]) -> list[Sheet]:
+    """The pictures."""
     bm = [row for row in rows if row["name"] != AUTO]
     a = bm[0]["a"]
     mine = [row for row in rows if row["a"] in (a, None)]

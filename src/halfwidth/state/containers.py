@@ -32,6 +32,8 @@ _DEEPEST = 16
 
 @dataclass(frozen=True)
 class Optional(Field):
+    """A field, or None."""
+
     inner: Field
     doc: str = ""
 
@@ -64,6 +66,8 @@ class Either(Field):
 
 @dataclass(frozen=True)
 class ListOf(Field):
+    """A list of fields of one kind."""
+
     inner: Field
     least: int = 0
     most: int | None = None
@@ -87,6 +91,8 @@ class ListOf(Field):
 
 @dataclass(frozen=True)
 class Row(Field):
+    """A list with a stated field at each place."""
+
     places: Sequence[Field]
     doc: str = ""
 
@@ -102,6 +108,8 @@ class Row(Field):
 
 @dataclass(frozen=True)
 class MapOf(Field):
+    """A dictionary with text keys and fields of one kind."""
+
     inner: Field
     doc: str = ""
 
@@ -117,6 +125,8 @@ class MapOf(Field):
 
 @dataclass(frozen=True)
 class Nested(Field):
+    """A dictionary that obeys a schema of its own."""
+
     schema: Schema
     doc: str = ""
 
@@ -149,6 +159,8 @@ class Variant(Field):
 
 @dataclass(frozen=True)
 class Plain(Field):
+    """Anything that JSON can hold, and arrays, to a limited depth."""
+
     doc: str = ""
 
     def check(self, value: Any, where: str, scope: Scope) -> None:

@@ -70,6 +70,8 @@ class Field(ABC):
 
 @dataclass(frozen=True)
 class Whole(Field):
+    """A whole number between two bounds."""
+
     low: int = 0
     high: int = MOST_ROWS
     doc: str = ""
@@ -85,6 +87,8 @@ class Whole(Field):
 
 @dataclass(frozen=True)
 class Real(Field):
+    """A number between two bounds."""
+
     low: float = -math.inf
     high: float = math.inf
     strict: bool = False
@@ -110,6 +114,8 @@ class Real(Field):
 
 @dataclass(frozen=True)
 class Bool(Field):
+    """True or False."""
+
     doc: str = ""
 
     def check(self, value: Any, where: str, scope: Scope) -> None:
@@ -122,6 +128,8 @@ class Bool(Field):
 
 @dataclass(frozen=True)
 class Text(Field):
+    """A text, possibly one of several."""
+
     among: tuple[str, ...] = ()
     doc: str = ""
 

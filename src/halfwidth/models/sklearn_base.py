@@ -1,0 +1,60 @@
+"""What the models take from scikit-learn, with types: scikit-learn has none, and an untyped base class hides errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from numpy.typing import ArrayLike, NDArray
+
+from halfwidth.errors import MissingExtra
+
+__all__ = [
+    "BaseEstimator",
+    "ClassifierMixin",
+    "NotFittedError",
+    "RegressorMixin",
+    "check_classification_targets",
+    "check_sample_weight",
+    "validate_data",
+]
+
+if TYPE_CHECKING:
+
+    class BaseEstimator:
+        """Parameters by name, cloning, and metadata routing."""
+
+        n_features_in_: int
+        feature_names_in_: NDArray[Any]
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def __sklearn_tags__(self) -> Any: ...
+
+    class RegressorMixin(BaseEstimator):
+        """A score for regressions."""
+
+        def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+    class ClassifierMixin(BaseEstimator):
+        """A score for classifiers."""
+
+        classes_: NDArray[Any]
+
+        def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+
+    class NotFittedError(ValueError, AttributeError):
+        """An estimator that has seen no rows."""
+
+    def check_classification_targets(y: Any) -> None: ...
+    def check_sample_weight(sample_weight: Any, X: Any, *, dtype: Any) -> NDArray[Any]: ...
+    def validate_data(estimator: Any, X: Any, y: Any = ..., **options: Any) -> Any: ...
+
+else:
+    try:
+        from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+        from sklearn.exceptions import NotFittedError
+        from sklearn.utils.multiclass import check_classification_targets
+        from sklearn.utils.validation import _check_sample_weight as check_sample_weight
+        from sklearn.utils.validation import validate_data
+    except ImportError as error:
+        raise MissingExtra.named("scikit-learn", "models") from error
