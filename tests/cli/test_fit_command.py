@@ -128,7 +128,7 @@ def test_a_pipe_into_the_real_command(csv):
     assert bad.stderr.startswith("error: ")
 
 
-def test_an_unknown_data_set_is_answered_with_all_that_there_are():
+def test_an_unknown_data_set_is_refused_with_the_names_of_all():
     with pytest.raises(HalfwidthError, match="no data set named 'nope'; known: beijing, credit, flights"):
         run("data", "nope")
 

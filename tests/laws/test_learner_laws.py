@@ -142,7 +142,7 @@ def test_watchers_see_the_deployed_trajectory(kind):
 
 
 @pytest.mark.parametrize("name", [name for name, kind in LEARNERS.items() if kind.scales])
-def test_the_answer_scales_with_the_targets(name):
+def test_theta_scales_with_the_targets(name):
     kind, rows = LEARNERS[name], given_rows(700)
     plain = fresh(kind).consume(rows).result()
     scaled = fresh(kind).consume(rows * np.append(np.ones(DIM), 4.0)).result()
@@ -151,7 +151,7 @@ def test_the_answer_scales_with_the_targets(name):
 
 
 @pytest.mark.parametrize("name", [name for name, kind in LEARNERS.items() if kind.permutes])
-def test_permuted_features_give_the_permuted_answer(name):
+def test_permuted_features_give_the_permuted_theta(name):
     kind, rows, order = LEARNERS[name], given_rows(700), np.array([2, 0, 1])
     plain = fresh(kind).consume(rows).result()
     permuted = fresh(kind).consume(rows[:, np.append(order, DIM)]).result()

@@ -6,7 +6,7 @@ for the hull of six runs, whose level is 1 - 2^-5.
 
 The negative controls must fall into the band of their failure: neither the naive plug-in nor independent multipliers
 see that rows are correlated (they report lag-0 variances, 1/2.92 of the long-run one: P(|Z| < 1.96 / sqrt(2.92)) =
-0.75), and both take the Hessian for the Jacobian where the data answer to theta.
+0.75), and both take the Hessian for the Jacobian where the data respond to theta.
 """
 
 import numpy as np
@@ -80,8 +80,8 @@ def test_negative_control_naive_methods_fail_as_predicted(name, world, low, high
         ("renewable-newton", problem("performative-mean", dim=DIM), 2_000, 0.0, 0.02),
     ],
 )
-def test_the_static_hessian_fails_where_the_data_answer(name, world, n, low, high):
-    """Few long batches nearly repair the one-step centre, unless the answer nearly cancels the Hessian; nothing repairs
+def test_the_static_hessian_fails_under_feedback(name, world, n, low, high):
+    """Few long batches nearly repair the one-step centre, unless feedback nearly cancels the Hessian; nothing repairs
     steps of 1/k, which forget the start as n^-1/2 here."""
     assert low <= coverage(name, world, n) <= high
 

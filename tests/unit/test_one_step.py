@@ -85,7 +85,7 @@ def test_correlated_influences_get_longer_batches_down_to_a_limit(floor, batches
     assert (batch_variance(chosen) > 2.0 * batch_variance(x)).all()
 
 
-def test_data_that_answer_get_batches_of_five_correlation_times():
+def test_state_dependent_data_get_batches_of_five_correlation_times():
     """tau = 30,000^0.505 / 0.5 = 365 rows: five of them need batches of 200 rows doubled four times."""
     result = OneStep(problem("performative-mean"), step=PowerStep(0.5, 0.505), seed=1).run(30_000).result()
     assert result.law.degrees_of_freedom == 8

@@ -148,7 +148,7 @@ def test_strategic_equilibrium_is_a_root_and_its_jacobian_a_derivative():
     assert np.allclose(jacobian, differences(lambda t: POPULATION.mean_field(t, 0.4)[0], theta), atol=1e-8)
 
 
-def test_the_answers_move_the_classifier_and_the_static_hessian_is_clearly_wrong():
+def test_feedback_moves_the_classifier_and_the_static_hessian_is_clearly_wrong():
     world = problem("strategic-logistic")
     still = problem("strategic-logistic", reach=0.0)
     assert (world.theta_star[2:] > 2.0 * still.theta_star[2:]).all()
