@@ -83,7 +83,7 @@ def learner_state(learner: Learner) -> State:
     problem = learner.problem
     collecting = learner.n_seen < learner.warm_start
     return {
-        "kind": learner.name,
+        "kind": type(learner).name,
         "version": learner.version,
         "problem": _described(problem),
         "step": schedule_to_state(learner.step, "step"),
@@ -119,13 +119,16 @@ def restored_learner(cls: type[SomeLearner], state: State, problem: Problem) -> 
 
 
 def _rebuilt(cls: type[SomeLearner], state: State, problem: Problem) -> SomeLearner:
+    options = {
+        "step": schedule_from_state(state["step"]),
+        "warm_start": int(state["warm_start"]),
+        "burn_in": int(state["burn_in"]),
+    }
     learner = cls(
         problem,
-        step=schedule_from_state(state["step"]),
         watchers=[restored(watcher) for watcher in state["watchers"]],
         theta_0=state["theta_0"],
-        warm_start=int(state["warm_start"]),
-        burn_in=int(state["burn_in"]),
+        **{name: options[name] for name in cls.options},
         **{name: _setting(value) for name, value in state["settings"].items()},
     )
     learner.n_seen = int(state["n_seen"])

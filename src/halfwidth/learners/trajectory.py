@@ -36,6 +36,8 @@ class Trajectory(ABC):
 
     name: str
     version: ClassVar[int] = 1
+    options: ClassVar[tuple[str, ...]] = ("step", "warm_start", "burn_in")
+    """Which of these arguments the constructor takes; a learner that chooses its own steps takes none of them."""
     settings: ClassVar[tuple[str, ...]] = ()
     """Arguments of the constructor besides `LearnerOptions`, each kept under its own name."""
     kept: ClassVar[tuple[str, ...]]

@@ -1,200 +1,113 @@
-"""The loop over chunks, with the rows' Hessian or with differences of gradients.
+"""The compiled loop over chunks: rows are drawn (or given), the gradient sums of the request are made, and absorbed.
 
-A chunk is m rows drawn (or given) while theta is deployed. With H, g the sums over its rows of Hessian and gradient
-at the linearisation point `point`, it adds, relative to a fixed `origin`,
-
-    A += H,   b += H (point - origin) - g + m Q,   T += m (theta - origin)
-
-to the open batch `at`, and opens the next one when this one has `length` rows; of A only the lower triangle, for a
-Hessian is symmetric. It notes g and theta - point for the regression of the response. Without a Hessian, H is made of
-differences of gradients on the chunk's rows, one coordinate at a time, and A is taken whole; only some chunks do it,
-the others take over the last `H`.
-
-While the last move of the linearisation point is being weighed (`moved`), D collects what is not linear in it,
-
-    g(previous) - g(point) - H (previous - point).
-
-Then theta moves, theta -= eta p with p = P g(theta), and never past the chunk's own minimum along p:
-
-    eta = min(eta_k, g(theta)'p / p'(H(theta) + m J) p), and 0 if g(theta)'p <= 0.
-
-Row c of `plan` belongs to chunk c: its step eta_k and the sign of its differences, 0 where none are made. The loop ends
-after as many chunks as there are rows in `plan`, or before a row that is not usable; rows that do not fill a chunk wait
-in `chunk`, where the plan's last chunk is left otherwise. `total` is the sum of theta - theta_0 over the rows, and
-`thetas`, unless it is empty, takes the iterates themselves.
+The loop ends after as many chunks as the plan has, before a row that is not usable, and after a chunk on which
+something happened (`halfwidth.learners.auto.arguments`). Rows that do not fill a chunk wait in `source.chunk`. It
+returns how many rows were used, how many wait, how many chunks were absorbed, how many of their steps were clipped, and
+what the last chunk ended in.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from halfwidth.equation import Sums
 from halfwidth.kernels.arrays import Function
-from halfwidth.kernels.compile import jitable
+from halfwidth.kernels.compile import jitable, kernel
 from halfwidth.kernels.products import add_symmetric
+from halfwidth.learners.auto.absorb import absorb, difference_hessian, write_points
+from halfwidth.learners.auto.arguments import FINE, Cursor, Moving, Notes, Plan, Source, Steering, Told, Vector
 
-_PROBE = 0.5
-_FRACTION = 0.1
-
-
-@jitable
-def held_step(step, slope, bend):  # type: ignore[no-untyped-def]
-    """The step, shortened to the minimum along it; none against the slope."""
-    if slope <= 0.0:
-        return 0.0
-    if step * bend > slope:
-        return slope / bend
-    return step
+Ended = tuple[int, int, int, int, int]
 
 
 @jitable
-def add_to(total, part):  # type: ignore[no-untyped-def]
-    for j in range(part.shape[0]):
-        total[j] += part[j]
+def fill_chunk(
+    draw: Function, usable: Function, rng: np.random.Generator, theta: Vector, source: Source, used: int, filled: int
+) -> tuple[int, int]:
+    """Move rows into the chunk until it is full, the rows end, or one is not usable."""
+    end = min(used + source.chunk.shape[0] - filled, source.rows.shape[0])
+    while used < end:
+        row = source.rows[used]
+        draw(rng, theta, source.state, source.params, row)
+        if not usable(row):
+            break
+        for j in range(row.shape[0]):
+            source.chunk[filled, j] = row[j]
+        used += 1
+        filled += 1
+    return used, filled
 
 
 @jitable
-def copy_rows(rows, first, end, into, at):  # type: ignore[no-untyped-def]
-    """into[at:] = rows[first:end]; as a loop, since the compiler takes seconds over the checks of an assignment."""
-    for i in range(end - first):
-        for j in range(rows.shape[1]):
-            into[at + i, j] = rows[first + i, j]
-
-
-@jitable
-def deploy(theta, rows, theta_0, total, thetas, first):  # type: ignore[no-untyped-def]
-    """Theta is deployed for so many rows, from the given one on."""
+def deploy(theta: Vector, first: int, end: int, moving: Moving, source: Source) -> None:
+    """Theta is deployed for the rows from the first one to the end."""
     for j in range(theta.shape[0]):
-        total[j] += rows * (theta[j] - theta_0[j])
-    if thetas.shape[0]:
-        for i in range(first, first + rows):
+        moving.total[j] += (end - first) * (theta[j] - moving.theta_0[j])
+    if source.thetas.shape[0]:
+        for i in range(first, end):
             for j in range(theta.shape[0]):
-                thetas[i, j] = theta[j]
+                source.thetas[i, j] = theta[j]
 
 
 @jitable
-def along_curvature(directions, weights, shift, step, scratch, product):  # type: ignore[no-untyped-def]
-    """product = (sum_i w_i u_i u_i' + shift I) step."""
-    np.dot(directions, step, scratch)
-    for i in range(weights.shape[0]):
-        scratch[i] *= weights[i]
-    np.dot(directions.T, scratch, product)
-    for j in range(step.shape[0]):
-        product[j] += shift * step[j]
+def sum_gradients(gradient: Function, count: int, told: Told, source: Source, grad: Vector) -> None:
+    """The gradient sums of the chunk's rows at so many points."""
+    for q in range(count):
+        point, total = told.points[q], told.gradients[q]
+        total[:] = 0.0
+        for i in range(source.chunk.shape[0]):
+            gradient(point, source.chunk[i], source.params, grad)
+            for j in range(grad.shape[0]):
+                total[j] += grad[j]
 
 
 def with_hessian(sample: Function, usable: Function, gradient: Function, hessian: Function) -> Function:
     """The loop for problems with a Hessian."""
 
-    def curved_chunks(  # type: ignore[no-untyped-def]
-        rng,
-        theta,
-        state,
-        params,
-        rows,
-        thetas,
-        theta_0,
-        total,
-        plan,
-        chunk,
-        filled,
-        moved,
-        frozen,
-        batches,
-        at,
-        length,
-        measured,
-        notes,
-    ):
-        point, previous, origin, P, J, Q, _ = frozen
-        A, b, T, n, moved_rows = batches
-        D, _ = measured
-        noted_g, noted_offset = notes
-        m, dim = chunk.shape[0], theta.shape[0]
-        deployed_g, g, previous_g = np.empty(dim), np.empty(dim), np.empty(dim)
-        grad, direction, product, p = np.empty(dim), np.empty(dim), np.empty(dim), np.empty(dim)
-        directions, weighted = np.empty((m, dim)), np.empty((m, dim))
-        weights, scratch, odd = np.empty(m), np.empty(m), np.empty(rows.shape[1])
-        used, done, held = 0, 0, 0
-        block = chunk
-        while used < rows.shape[0] and done < plan.shape[0]:
-            end = min(used + m - filled, rows.shape[0])
-            for i in range(used, end):
-                sample(rng, theta, state, params, rows[i])
-            whole = filled == 0 and end - used == m
-            if whole:
-                block = rows[used:end]
-            else:
-                for i in range(used, end):
-                    if not usable(rows[i]):
-                        end = i
-                        break
-                copy_rows(rows, used, end, chunk, filled)
-                filled += end - used
-                if filled < m:
-                    deploy(theta, end - used, theta_0, total, thetas, used)
-                    used = end
-                    break
-                block = chunk
-                filled = 0
-            deployed_g[:] = 0.0
-            g[:] = 0.0
+    def curved_chunks(
+        rng: np.random.Generator,
+        source: Source,
+        plan: Plan,
+        cursor: Cursor,
+        steering: Steering,
+        moving: Moving,
+        sums: Sums,
+        notes: Notes,
+    ) -> Ended:
+        m, dim = source.chunk.shape[0], moving.theta.shape[0]
+        told = Told(np.empty((3, dim)), np.empty((3, dim)))
+        grad, directions, weighted = np.empty(dim), np.empty((m, dim)), np.empty((m, dim))
+        used, filled, done, clipped, event, batch = 0, cursor.filled, 0, 0, FINE, cursor.batch
+        while used < source.rows.shape[0] and done < plan.steps.shape[0] and event == FINE:
+            theta, first = moving.theta + plan.dithers[done], used
+            used, filled = fill_chunk(sample, usable, rng, theta, source, used, filled)
+            if filled < m:
+                deploy(theta, first, used, moving, source)
+                break
+            filled = 0
+            deploy(theta, first, used - 1, moving, source)
+            count = write_points(done, cursor.weighing, plan, steering, moving, told)
+            sum_gradients(gradient, count, told, source, grad)
             shift = 0.0
-            odd[:] = 0.0
             for i in range(m):
-                for j in range(odd.shape[0]):
-                    odd[j] += 0.0 * block[i, j]
-                gradient(theta, block[i], params, grad)
-                add_to(deployed_g, grad)
-                gradient(point, block[i], params, grad)
-                add_to(g, grad)
-                weights[i], c = hessian(point, block[i], params, directions[i])
+                u = directions[i]
+                weight, c = hessian(steering.point, source.chunk[i], source.params, u)
                 shift += c
                 for j in range(dim):
-                    weighted[i, j] = weights[i] * directions[i, j]
-            if not usable(odd):
-                while usable(block[filled]):
-                    copy_rows(block, filled, filled + 1, chunk, filled)
-                    filled += 1
-                deploy(theta, filled, theta_0, total, thetas, used)
-                used += filled
-                break
-            deploy(theta, end - used - 1, theta_0, total, thetas, used)
-            add_symmetric(directions, weighted, A[at].T)
-            for j in range(dim):
-                A[at, j, j] += shift
-            along_curvature(directions, weights, shift, point - origin, scratch, product)
-            for j in range(dim):
-                b[at, j] += product[j] - g[j] + m * Q[j]
-                T[at, j] += m * (theta[j] - origin[j])
-                noted_g[done, j] = g[j]
-                noted_offset[done, j] = theta[j] - point[j]
-            if moved:
-                previous_g[:] = 0.0
-                for i in range(m):
-                    gradient(previous, block[i], params, grad)
-                    add_to(previous_g, grad)
-                along_curvature(directions, weights, shift, previous - point, scratch, product)
-                D += previous_g - g - product
-            n[at] += m
-            moved_rows[at] += m * moved
-            at += n[at] >= length
-            np.dot(P, deployed_g, p)
-            bend, length2 = m * np.dot(p, np.dot(J, p)), np.dot(p, p)
-            for i in range(m):
-                w, c = hessian(theta, block[i], params, direction)
-                along = 0.0
-                for j in range(dim):
-                    along += direction[j] * p[j]
-                bend += w * along * along + c * length2
-            step = held_step(plan[done, 0], np.dot(deployed_g, p), bend)
-            held += step < plan[done, 0]
-            theta -= step * p
-            deploy(theta, 1, theta_0, total, thetas, end - 1)
-            used = end
+                    weighted[i, j] = weight * u[j]
+            moving.H[:] = 0.0
+            add_symmetric(directions, weighted, moving.H.T)
+            for i in range(dim):
+                moving.H[i, i] += shift
+                for j in range(i):
+                    moving.H[j, i] = moving.H[i, j]
+            here = Cursor(m, batch, cursor.length, cursor.weighing)
+            short, event = absorb(done, here, plan, steering, moving, sums, notes, told)
+            clipped += short
+            batch += sums.n[batch] >= cursor.length
             done += 1
-            if whole and done == plan.shape[0]:
-                copy_rows(block, 0, m, chunk, 0)
-        return used, filled, done, held
+            deploy(moving.theta, used - 1, used, moving, source)
+        return used, filled, done, clipped, event
 
     return curved_chunks
 
@@ -202,96 +115,61 @@ def with_hessian(sample: Function, usable: Function, gradient: Function, hessian
 def with_differences(sample: Function, usable: Function, gradient: Function) -> Function:
     """The loop for problems with a gradient only."""
 
-    def differenced_chunks(  # type: ignore[no-untyped-def]
-        rng,
-        theta,
-        state,
-        params,
-        rows,
-        thetas,
-        theta_0,
-        total,
-        plan,
-        chunk,
-        filled,
-        moved,
-        frozen,
-        batches,
-        at,
-        length,
-        measured,
-        notes,
-    ):
-        point, previous, origin, P, J, Q, spacing = frozen
-        A, b, T, n, moved_rows = batches
-        D, H = measured
-        noted_g, noted_offset = notes
-        m, dim = chunk.shape[0], theta.shape[0]
-        points, sums = np.empty((dim + 4, dim)), np.empty((dim + 4, dim))
-        grad, probed, probed_g = np.empty(dim), np.empty(dim), np.empty(dim)
-        used, done, held = 0, 0, 0
-        while used < rows.shape[0] and done < plan.shape[0]:
-            end = min(used + m - filled, rows.shape[0])
-            for i in range(used, end):
-                sample(rng, theta, state, params, rows[i])
-                if not usable(rows[i]):
-                    end = i
-                    break
-            copy_rows(rows, used, end, chunk, filled)
-            filled += end - used
+    def differenced_chunks(
+        rng: np.random.Generator,
+        source: Source,
+        plan: Plan,
+        cursor: Cursor,
+        steering: Steering,
+        moving: Moving,
+        sums: Sums,
+        notes: Notes,
+    ) -> Ended:
+        m, dim = source.chunk.shape[0], moving.theta.shape[0]
+        told = Told(np.empty((dim + 4, dim)), np.empty((dim + 4, dim)))
+        grad = np.empty(dim)
+        used, filled, done, clipped, event, batch = 0, cursor.filled, 0, 0, FINE, cursor.batch
+        while used < source.rows.shape[0] and done < plan.steps.shape[0] and event == FINE:
+            theta, first = moving.theta + plan.dithers[done], used
+            used, filled = fill_chunk(sample, usable, rng, theta, source, used, filled)
             if filled < m:
-                deploy(theta, end - used, theta_0, total, thetas, used)
-                used = end
+                deploy(theta, first, used, moving, source)
                 break
             filled = 0
-            deploy(theta, end - used - 1, theta_0, total, thetas, used)
-            points[0] = theta
-            points[1] = point
-            count = 2
-            sign = plan[done, 1]
-            if sign != 0.0:
-                for j in range(dim):
-                    points[count] = point
-                    points[count, j] += sign * spacing[j]
-                    count += 1
-            if moved:
-                points[count] = previous
-                points[count + 1] = point + _FRACTION * (previous - point)
-                count += 2
-            sums[:] = 0.0
-            for i in range(m):
-                for q in range(count):
-                    gradient(points[q], chunk[i], params, grad)
-                    add_to(sums[q], grad)
-            g = sums[1]
-            if moved:
-                bent = sums[count - 2] - g - (sums[count - 1] - g) / _FRACTION
-                D += bent / (1.0 - _FRACTION)
-            if sign != 0.0:
-                for j in range(dim):
-                    H[:, j] = (sums[2 + j] - g) / (sign * spacing[j])
-            A[at] += H
-            b[at] += np.dot(H, point - origin) - g + m * Q
-            T[at] += m * (theta - origin)
-            n[at] += m
-            moved_rows[at] += m * moved
-            at += n[at] >= length
-            noted_g[done] = g
-            noted_offset[done] = theta - point
-            p = np.dot(P, sums[0])
-            step = plan[done, 0]
-            probed[:] = theta - _PROBE * step * p
-            probed_g[:] = 0.0
-            for i in range(m):
-                gradient(probed, chunk[i], params, grad)
-                add_to(probed_g, grad)
-            bend = np.dot(p, sums[0] - probed_g) / (_PROBE * step) + m * np.dot(p, np.dot(J, p))
-            step = held_step(step, np.dot(sums[0], p), bend)
-            held += step < plan[done, 0]
-            theta -= step * p
-            deploy(theta, 1, theta_0, total, thetas, end - 1)
-            used = end
+            deploy(theta, first, used - 1, moving, source)
+            count = write_points(done, cursor.weighing, plan, steering, moving, told)
+            sum_gradients(gradient, count, told, source, grad)
+            if plan.differences[done] != 0.0:
+                difference_hessian(plan.differences[done], steering, moving, told)
+            here = Cursor(m, batch, cursor.length, cursor.weighing)
+            short, event = absorb(done, here, plan, steering, moving, sums, notes, told)
+            clipped += short
+            batch += sums.n[batch] >= cursor.length
             done += 1
-        return used, filled, done, held
+            deploy(moving.theta, used - 1, used, moving, source)
+        return used, filled, done, clipped, event
 
     return differenced_chunks
+
+
+@kernel
+def request_points(weighing: bool, plan: Plan, steering: Steering, moving: Moving, told: Told) -> int:
+    """`write_points` by itself, for the first chunk of a plan."""
+    return write_points(0, weighing, plan, steering, moving, told)
+
+
+@kernel
+def told_chunk(
+    differenced: bool,
+    cursor: Cursor,
+    plan: Plan,
+    steering: Steering,
+    moving: Moving,
+    sums: Sums,
+    notes: Notes,
+    told: Told,
+) -> tuple[bool, int]:
+    """`absorb` by itself, for the first chunk of a plan; `differenced` says whether H is made of the gradients."""
+    if differenced and plan.differences[0] != 0.0:
+        difference_hessian(plan.differences[0], steering, moving, told)
+    return absorb(0, cursor, plan, steering, moving, sums, notes, told)

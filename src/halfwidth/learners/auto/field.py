@@ -1,9 +1,9 @@
-"""Gradient and Hessian of a loss, summed over given rows at a fixed theta: the static field.
+"""Gradient and Hessian of a loss on given rows at a fixed theta, summed over pieces of them.
 
-With a Hessian, row by row w u u' + c I. Without one, from differences of gradients on the same rows:
+With a Hessian, row by row w u u' + c I. Without one, from differences of gradients on the same rows,
 
-    H s    = 10 (g(theta + s/10) - g(theta)),
-    H e_j  = (g(theta + h_j e_j) - g(theta)) / h_j,   h_j = 1e-4 max(1, |theta_j|).
+    H e_j = (g(theta + h_j e_j) - g(theta)) / h_j,   with the widths h given,
+    H s   = (g(theta + s / 1000) - g(theta)) / (1 / 1000).
 
 No symmetry is assumed: in a game the field is not a gradient of anything.
 """
@@ -13,97 +13,104 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
-from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.compile import specialise
+from halfwidth.learners.newton.expansion import expand_at
 from halfwidth.problems import Problem
 
-Vector = NDArray[np.float64]
-
-_SPACING = 1e-4
-_FRACTION = 0.1
+SHORT = 1e-3
 
 
 def row_gradients(gradient: Function) -> Function:
-    """The loop over rows that writes each row's gradient."""
+    """The loop over rows that writes each row's gradient; the points are one for all rows, or one for each."""
 
-    def gradient_rows(theta, params, rows, grads):  # type: ignore[no-untyped-def]
+    def gradient_rows(points: Vector, params: Vector, rows: Vector, grads: Vector) -> None:
         for i in range(rows.shape[0]):
-            gradient(theta, rows[i], params, grads[i])
+            gradient(points[min(i, points.shape[0] - 1)], rows[i], params, grads[i])
 
     return gradient_rows
 
 
-def row_hessians(hessian: Function) -> Function:
-    """The loop over rows that writes each row's u and w; returns the sum of the c."""
+def row_hessian_products(hessian: Function) -> Function:
+    """The loop over rows that writes each row's Hessian, at its own point, times its own step."""
 
-    def hessian_rows(theta, params, rows, directions, weights):  # type: ignore[no-untyped-def]
-        shift = 0.0
+    def hessian_product_rows(points: Vector, params: Vector, rows: Vector, steps: Vector, products: Vector) -> None:
+        dim = points.shape[1]
+        u = np.empty(dim)
         for i in range(rows.shape[0]):
-            weights[i], more = hessian(theta, rows[i], params, directions[i])
-            shift += more
-        return shift
+            w, c = hessian(points[i], rows[i], params, u)
+            along = 0.0
+            for j in range(dim):
+                along += u[j] * steps[i, j]
+            for j in range(dim):
+                products[i, j] = w * along * u[j] + c * steps[i, j]
 
-    return hessian_rows
+    return hessian_product_rows
 
 
 class Field(ABC):
-    """Sums over rows; `hessian` is (d, d) and `along` its product with a step."""
+    """Sums over rows of a problem."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self._gradients = specialise(row_gradients, problem.gradient)
 
-    def gradients(self, theta: Vector, rows: Vector) -> Vector:
-        """Each row's gradient, (rows, d)."""
+    def gradients(self, points: Vector, rows: Vector) -> Vector:
+        """Each row's gradient (rows, d), at one point for all or at a point of its own."""
         grads = np.empty((len(rows), self.problem.dim))
-        self._gradients(theta, self.problem.params, rows, grads)
+        self._gradients(np.atleast_2d(points), np.asarray(self.problem.params), rows, grads)
         return grads
 
     def gradient(self, theta: Vector, rows: Vector) -> Vector:
         return np.asarray(self.gradients(theta, rows).sum(axis=0))
 
     @abstractmethod
-    def hessian(self, theta: Vector, rows: Vector) -> Vector: ...
+    def pieces(self, theta: Vector, rows: Vector, edges: Indices) -> tuple[Vector, Vector]:
+        """The sums of gradient (pieces, d) and Hessian (pieces, d, d) between the edges."""
 
     @abstractmethod
-    def along(self, theta: Vector, step: Vector, rows: Vector) -> Vector: ...
+    def left_out(self, points: Vector, centre: Vector, rows: Vector) -> Vector:
+        """Row by row, g(centre) less its expansion at the row's own point (rows, d)."""
+
+    def hessian(self, theta: Vector, rows: Vector) -> Vector:
+        """The sum of the Hessians of all rows."""
+        return np.asarray(self.pieces(theta, rows, np.array([0, len(rows)]))[1][0])
 
 
 class StaticField(Field):
     """With the problem's own Hessian."""
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
-        self._hessians = specialise(row_hessians, problem.hessian)
+    def pieces(self, theta: Vector, rows: Vector, edges: Indices) -> tuple[Vector, Vector]:
+        expansion = expand_at(self.problem, theta, rows)
+        return np.add.reduceat(expansion.vectors, edges[:-1]), expansion.hessians(edges)
 
-    def hessian(self, theta: Vector, rows: Vector) -> Vector:
-        directions, weights, shift = self._parts(theta, rows)
-        return np.asarray((directions.T * weights) @ directions + shift * np.eye(self.problem.dim))
-
-    def along(self, theta: Vector, step: Vector, rows: Vector) -> Vector:
-        directions, weights, shift = self._parts(theta, rows)
-        return np.asarray((weights * (directions @ step)) @ directions + shift * step)
-
-    def _parts(self, theta: Vector, rows: Vector) -> tuple[Vector, Vector, float]:
-        directions, weights = np.empty((len(rows), self.problem.dim)), np.empty(len(rows))
-        shift = self._hessians(theta, self.problem.params, rows, directions, weights)
-        return directions, weights, float(shift)
+    def left_out(self, points: Vector, centre: Vector, rows: Vector) -> Vector:
+        bends = np.empty((len(rows), self.problem.dim))
+        loop = specialise(row_hessian_products, self.problem.hessian)
+        loop(points, np.asarray(self.problem.params), rows, centre - points, bends)
+        return self.gradients(centre, rows) - self.gradients(points, rows) - bends
 
 
 class DifferencedField(Field):
-    """With gradients only."""
+    """With gradients only; `widths` are those of the differences."""
 
-    def hessian(self, theta: Vector, rows: Vector) -> Vector:
-        here = self.gradient(theta, rows)
-        columns = np.empty((self.problem.dim, self.problem.dim))
-        for j in range(self.problem.dim):
+    def __init__(self, problem: Problem, widths: Vector) -> None:
+        super().__init__(problem)
+        self.widths = widths
+
+    def pieces(self, theta: Vector, rows: Vector, edges: Indices) -> tuple[Vector, Vector]:
+        dim, count = self.problem.dim, len(edges) - 1
+        here = np.add.reduceat(self.gradients(theta, rows), edges[:-1])
+        columns = np.empty((count, dim, dim))
+        for j in range(dim):
             there = theta.copy()
-            there[j] += _SPACING * max(1.0, abs(theta[j]))
-            columns[:, j] = (self.gradient(there, rows) - here) / (there[j] - theta[j])
-        return columns
+            there[j] += self.widths[j]
+            moved = np.add.reduceat(self.gradients(there, rows), edges[:-1])
+            columns[:, :, j] = (moved - here) / (there[j] - theta[j])
+        return here, columns
 
-    def along(self, theta: Vector, step: Vector, rows: Vector) -> Vector:
-        there = self.gradient(theta + _FRACTION * step, rows)
-        return np.asarray((there - self.gradient(theta, rows)) / _FRACTION)
+    def left_out(self, points: Vector, centre: Vector, rows: Vector) -> Vector:
+        here, there = self.gradients(points, rows), self.gradients(centre, rows)
+        short = self.gradients(points + SHORT * (centre - points), rows)
+        return np.asarray((there - here - (short - here) / SHORT) / (1.0 - SHORT))

@@ -1,13 +1,14 @@
 """What `auto` says about itself: notes on what it chose and why, and warnings when it should not be trusted.
 
-| flag               | when                                                                                       |
-|--------------------|--------------------------------------------------------------------------------------------|
-| `few-batches`      | fewer than 16 batches, or fewer than twice as many rows as the burn-in took                |
-| `short-batches`    | in the median coordinate, batches of twice or four times the length give significantly more |
-| `held-steps`       | more than a fifth of the steps were shortened: the loss bends more than its mean Hessian says |
-| `not-settled`      | the linearisation point moved, lately, through a region where the loss is far from quadratic |
-| `response-rejected`| an answer was seen, but with it the Jacobian would be singular: it is not corrected for     |
-| `near-singular`    | the data's answer nearly cancels the Hessian: the answer is hardly determined               |
+| flag                 | when                                                                                        |
+|----------------------|---------------------------------------------------------------------------------------------|
+| `few-batches`        | fewer than 16 batches, or fewer than twice as many rows as the burn-in took                 |
+| `short-batches`      | in the median coordinate, batches of twice or four times the length give significantly more |
+| `clipped-steps`      | more than a fifth of the steps were clipped: the loss bends more than its mean Hessian says |
+| `not-settled`        | the linearisation point moved, lately, through a region where the loss is far from quadratic |
+| `feedback-rejected`  | feedback was seen, but with it the Jacobian would be singular: it is not corrected for      |
+| `near-singular`      | the feedback nearly cancels the Hessian: theta is hardly determined                         |
+| `unidentified`       | no row has shown some coefficient: its interval is refused                                  |
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from halfwidth.learners.auto.feedback import LARGEST_GAIN, Response
 Flag = tuple[str, str]
 
 FEW_BATCHES = 16
-MOST_HELD = 0.2
+MOST_CLIPPED = 0.2
 MOST_BENT = 0.3
 LARGE_GAIN = 10.0
 LATE = 0.2
@@ -37,35 +38,47 @@ class Facts:
     began: int
     chunk_rows: int
     batch_rows: int
-    differences: str
+    curvature: str
     response: Response
-    held_share: float
+    clipped_share: float
     bent: float
     restarts: int
+    truncations: tuple[int, ...] = ()
+    hidden: tuple[int, ...] = ()
 
 
 def notes(facts: Facts, result: BatchesResult) -> tuple[str, ...]:
     """What was chosen, in words."""
     K = len(result.influences)
     wider = int((result.inflations(np.eye(result.params.size)) > 1.0).sum())
-    seen = facts.response
-    answer = f"F = {seen.strength:.2f} times its value when nothing answers"
-    if seen.kept > 0.0:
-        answer = f"the data answer to theta ({answer}): corrected, by a slope seen over {seen.renewals:.0f} renewals"
-    else:
-        answer = f"no significant answer of the data to theta ({answer}): no correction"
     said = [
-        f"curvature: {facts.differences}",
+        f"curvature: {facts.curvature}",
         f"rows: {facts.began:,} to find a start and settle, {result.n:,} behind the interval, "
         f"{facts.n_seen - facts.began - result.n:,} waiting to fill a chunk of {facts.chunk_rows}",
         f"batches: {K} of {facts.batch_rows:,} rows"
         + (f"; longer ones for {wider} of {result.params.size} coordinates" if wider else ""),
-        answer,
+        feedback_note(facts.response),
     ]
     if facts.restarts:
         times = "once" if facts.restarts == 1 else f"{facts.restarts} times, last"
-        said.append(f"estimation began anew {times} at row {facts.began:,}: the loss was too curved")
+        said.append(f"estimation restarted {times} at row {facts.began:,}: the loss was too curved")
+    if facts.truncations:
+        where = ", ".join(f"{row:,}" for row in facts.truncations)
+        said.append(f"truncations: theta was taken back at row {where}; the sums started afresh each time")
     return tuple(said)
+
+
+def feedback_note(seen: Response) -> str:
+    """What is known of the feedback, in words."""
+    evidence = f"F = {seen.evidence:.2f} times its value without feedback"
+    if seen.instrument is not None:
+        evidence += f"; dither {seen.instrument.T:.1f}, {seen.instrument.N:.1f} expected of feedback"
+    if seen.kept > 0.0:
+        kind = "the data respond to theta" if seen.detected else "the data may respond to theta"
+        return f"{kind} ({evidence}): corrected, by a slope seen over {seen.renewals:.0f} renewals"
+    if seen.suspected and not seen.rejected:
+        return f"noise stays correlated for longer than a chunk, no feedback ({evidence}): no correction"
+    return f"no significant feedback ({evidence}): no correction"
 
 
 def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
@@ -81,33 +94,39 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
             "rows, and batches grow with them"
         )
         found.append(("short-batches", text))
-    if facts.held_share > MOST_HELD:
+    if facts.clipped_share > MOST_CLIPPED:
         text = (
-            f"{100 * facts.held_share:.0f}% of the steps were shortened: the loss bends more than its mean Hessian "
+            f"{100 * facts.clipped_share:.0f}% of the steps were clipped: the loss bends more than its mean Hessian "
             "says. Scale the columns, or start nearer to the solution (theta_0)"
         )
-        found.append(("held-steps", text))
+        found.append(("clipped-steps", text))
     late = facts.restarts and facts.began > LATE * facts.n_seen and facts.n_seen > 4 * facts.burn_in
     if facts.bent > MOST_BENT or late:
         text = (
-            f"the point of expansion still moves through a strongly curved region (began at row {facts.began:,}); feed "
+            f"the linearisation point still moves through a strongly curved region (began at row {facts.began:,}); feed "
             "more rows, or start nearer to the solution (theta_0)"
         )
         found.append(("not-settled", text))
-    found += _response_flags(facts.response)
+    found += _feedback_flags(facts.response)
+    if facts.hidden:
+        text = (
+            f"no row has shown {', '.join(f'theta[{j}]' for j in facts.hidden[:8])}: its interval is refused, the others "
+            "are given. Feed rows that show it, or drop the column"
+        )
+        found.append(("unidentified", text))
     return tuple(found)
 
 
-def _response_flags(response: Response) -> list[Flag]:
+def _feedback_flags(response: Response) -> list[Flag]:
     if response.rejected:
         text = (
-            f"the data answer to theta, but correcting for it would amplify errors {response.gain:.0f} times (limit "
+            f"the data respond to theta, but correcting for it would amplify errors {response.gain:.0f} times (limit "
             f"{LARGEST_GAIN:.0f}): not corrected, and the interval is likely too short. Feed more rows"
         )
-        return [("response-rejected", text)]
+        return [("feedback-rejected", text)]
     if response.gain > LARGE_GAIN:
         text = (
-            f"the data's answer nearly cancels the Hessian (errors are amplified {response.gain:.0f} times): theta is "
+            f"the feedback nearly cancels the Hessian (errors are amplified {response.gain:.0f} times): theta is "
             "hardly determined; feed many more rows"
         )
         return [("near-singular", text)]

@@ -1,0 +1,107 @@
+"""What the loop over chunks works on, as named tuples: rows, plan, configuration, state.
+
+A *chunk* is m rows that came while one theta was deployed. Its *request* is the list of points at which gradient sums
+over those rows are wanted, in this order:
+
+| place      | point                                  | for                                              |
+|------------|----------------------------------------|--------------------------------------------------|
+| 0          | theta, without its dither              | the step                                         |
+| 1          | the linearisation point                | the equation                                     |
+| next d     | point +- spacing_j e_j                 | the Hessian, on chunks that make differences     |
+| next       | the previous point                     | what is not linear in the last move              |
+| next       | point + (previous - point) / 10        | the same where there is no Hessian               |
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+FINE, EXCURSION, APPEARED, NOT_FINITE = 0, 1, 2, 3
+"""What a chunk can end in: nothing, theta far out, a direction that was never seen before, numbers that are none."""
+
+
+class Source(NamedTuple):
+    """Rows that are drawn into, or given; `thetas`, unless it is empty, takes the deployed iterates."""
+
+    rows: Vector
+    thetas: Vector
+    state: Vector
+    params: Vector
+    chunk: Vector
+    """(m, row_size): the rows of a chunk that is not full yet."""
+
+
+class Plan(NamedTuple):
+    """What is to happen on each of the next chunks, one row a chunk."""
+
+    steps: Vector
+    differences: Vector
+    """The sign of the differences, 0 where none are made."""
+    dithers: Vector
+    """(chunks, d): what is added to theta while the chunk is drawn."""
+
+
+class Cursor(NamedTuple):
+    """Where the loop is: rows in the open chunk, the open batch and its length, whether a move is being weighed."""
+
+    filled: int
+    batch: int
+    length: int
+    weighing: bool
+
+
+class Steering(NamedTuple):
+    """What stays as it is between refreshes."""
+
+    point: Vector
+    previous: Vector
+    origin: Vector
+    P: Vector
+    """The preconditioner of the steps, (d, d); zero in directions that no row has shown."""
+    J: Vector
+    """The slope of the feedback that the steps allow for, (d, d)."""
+    Q: Vector
+    """What the expansions leave out, per row."""
+    spacing: Vector
+
+
+class Moving(NamedTuple):
+    """What every chunk changes."""
+
+    theta: Vector
+    theta_0: Vector
+    total: Vector
+    """The sum over rows of the deployed theta less theta_0."""
+    H: Vector
+    """The last Hessian sum of a chunk."""
+    D: Vector
+    """What is not linear in the last move, summed over the chunks since."""
+    spread: Vector
+    """(1,): the sum over those chunks of the square of that, along the move."""
+    guard: Vector
+    """The usual size of a chunk's decrement, the last decrement, and how many there were."""
+
+
+class Notes(NamedTuple):
+    """For the regression of the feedback, one row a chunk: gradient at the point, deployed theta - point, dither."""
+
+    gradient: Vector
+    offset: Vector
+    dither: Vector
+
+
+class Told(NamedTuple):
+    """A request and its response: points (p, d), how many of them count, and the gradient sums there."""
+
+    points: Vector
+    gradients: Vector
+
+
+def told_for(dim: int) -> Told:
+    """Room for the longest request."""
+    return Told(np.empty((dim + 4, dim)), np.empty((dim + 4, dim)))

@@ -1,0 +1,133 @@
+"""Ask and tell: any loop in any framework drives `auto`, without a problem and without compiled functions.
+
+    request = learner.ask()
+    rows = simulate(request.theta, request.rows)
+    learner.tell(request, [gradients(point, rows) for point in request.points])
+
+`request.theta` is to be deployed while so many rows come; gradients are wanted at every one of `request.points`, on the
+same rows: row by row, (p, rows, d), or summed over the rows, (p, d). A Hessian, if there is one, is the sum over the
+rows at `request.points[1]`, the linearisation point; without it some requests have d points more, for differences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from halfwidth.errors import InputError
+from halfwidth.learners.auto.arguments import Vector, told_for
+from halfwidth.learners.auto.chunks import request_points, told_chunk
+from halfwidth.learners.auto.steered import Steered
+from halfwidth.problems import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What to do next.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (d,)
+        The parameter to deploy while the rows come.
+    points : ndarray of shape (p, d)
+        Where gradients are wanted, all on the same rows.
+    rows : int
+        How many rows.
+    """
+
+    theta: Vector
+    points: Vector
+    rows: int
+
+
+class Conversation:
+    """Requests to, and responses for, a steered engine; one request is open at a time."""
+
+    def __init__(self, engine: Steered) -> None:
+        self.engine = engine
+        self._told = told_for(engine.dim)
+        self._open: Request | None = None
+
+    def ask(self) -> Request:
+        """The open request, or the next one."""
+        if self._open is None:
+            engine = self.engine
+            self._plan = engine.plan(most=1)
+            count = request_points(
+                engine.weighed is not None, self._plan, engine.steering, engine.moving, self._told
+            )
+            theta = engine.moving.theta + self._plan.dithers[0]
+            self._open = Request(theta, self._told.points[:count].copy(), engine.m)
+            self._told.gradients[count:] = 0.0
+        return self._open
+
+    def tell(self, request: Request, gradients: ArrayLike, hessian: ArrayLike | None) -> None:
+        """Take in what the rows of the open request say."""
+        if request is not self._open:
+            raise InputError("request must be the one that ask() gave last, told once; ask again")
+        engine = self.engine
+        sums = summed(gradients, request)
+        H = None if hessian is None else checked_hessian(hessian, engine.dim)
+        if engine.chunks == 0 and H is not None:
+            engine.use_hessian()
+            self._plan.differences[:] = 0.0
+        if (H is None) != engine.differences:
+            rule = "be given with every tell, or with none from the first on"
+            raise InputError.of("hessian", rule, "none" if H is None else "one")
+        self._told.gradients[: len(sums)] = sums
+        if H is not None:
+            engine.moving.H[:] = H
+        clipped, event = told_chunk(
+            engine.differences,
+            engine.cursor(engine.m),
+            self._plan,
+            engine.steering,
+            engine.moving,
+            engine.store.sums,
+            engine.notes.blank(),
+            self._told,
+        )
+        self._open = None
+        engine.advance(1, int(clipped), event)
+
+
+def summed(gradients: ArrayLike, request: Request) -> Vector:
+    """The gradient sums (p, d) of a response; raises where the shape or a number is wrong."""
+    array = np.asarray(gradients, dtype=np.float64)
+    points, dim = request.points.shape
+    if array.shape == (points, request.rows, dim):
+        array = array.sum(axis=1)
+    elif array.shape != (points, dim):
+        rule = f"have shape ({points}, {request.rows}, {dim}), or ({points}, {dim}) where they are summed over the rows"
+        raise InputError.of("gradients", rule, array.shape)
+    if not np.isfinite(array).all():
+        raise InputError.of("gradients", "be finite", array[~np.isfinite(array)][0])
+    return np.asarray(array)
+
+
+def told_sums(gradients: ArrayLike, dim: int) -> tuple[Vector, int]:
+    """The sum of row by row gradients (rows, d), and the number of rows."""
+    array = np.asarray(gradients, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != dim or not len(array):
+        raise InputError.of("gradients", f"have shape (rows, {dim})", array.shape)
+    if not np.isfinite(array).all():
+        raise InputError.of("gradients", "be finite", array[~np.isfinite(array)][0])
+    return np.asarray(array.sum(axis=0)), len(array)
+
+
+def told_problem(dim: int) -> Problem:
+    """The problem of a learner that is told everything."""
+    return Problem(dim, _nobody_asks, row_size=1, name="told")
+
+
+def _nobody_asks(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
+    raise InputError("this learner has no problem: drive it by ask() and tell()")
+
+
+def checked_hessian(hessian: ArrayLike, dim: int) -> NDArray[np.float64]:
+    array = np.asarray(hessian, dtype=np.float64)
+    if array.shape != (dim, dim) or not np.isfinite(array).all():
+        raise InputError.of("hessian", f"be finite, of shape ({dim}, {dim}), summed over the rows", array.shape)
+    return array

@@ -1,0 +1,53 @@
+"""The state of a steered engine, field by field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from halfwidth.equation import BatchStore
+
+if TYPE_CHECKING:
+    from halfwidth.learners.auto.steered import Steered
+
+_WHOLE = ("k", "chunks", "clipped", "phase", "phase_ends", "began", "restarts", "next_refresh", "next_feedback", "turn", "whole")
+_NUMBERS = ("prior_rows", "hessian_rows", "bent", "usual")
+_SWITCHES = ("differences", "detect", "learned")
+_ARRAYS = ("hessian_sum", "prior", "bends")
+
+
+def engine_state(engine: Steered) -> dict[str, Any]:
+    """Plain numbers and arrays."""
+    return {
+        **{name: int(getattr(engine, name)) for name in _WHOLE},
+        **{name: float(getattr(engine, name)) for name in _NUMBERS},
+        **{name: bool(getattr(engine, name)) for name in _SWITCHES},
+        **{name: getattr(engine, name).copy() for name in _ARRAYS},
+        "weighed": -1 if engine.weighed is None else engine.weighed,
+        "truncations": np.array(engine.truncations, dtype=np.int64),
+        "moving": {name: array.copy() for name, array in engine.moving._asdict().items()},
+        "steering": {name: array.copy() for name, array in engine.steering._asdict().items()},
+        "gain": engine.gain.to_state(),
+        "dither": engine.dither.to_state(),
+        "store": engine.store.to_state(),
+        "notes": engine.notes.to_state(),
+    }
+
+
+def restore_engine(engine: Steered, state: dict[str, Any]) -> None:
+    """Make the engine what `engine_state` described."""
+    for names, kind in ((_WHOLE, int), (_NUMBERS, float), (_SWITCHES, bool)):
+        for name in names:
+            setattr(engine, name, kind(state[name]))
+    for name in _ARRAYS:
+        setattr(engine, name, np.array(state[name], dtype=np.float64))
+    engine.weighed = None if int(state["weighed"]) < 0 else int(state["weighed"])
+    engine.truncations = [int(row) for row in state["truncations"]]
+    for part in ("moving", "steering"):
+        for name, array in getattr(engine, part)._asdict().items():
+            array[...] = state[part][name]
+    engine.gain.restore(state["gain"])
+    engine.dither.restore(state["dither"])
+    engine.store = BatchStore.from_state(state["store"])
+    engine.notes.restore(state["notes"])

@@ -1,0 +1,122 @@
+"""What speaks against a result on given rows, and against single coefficients of it.
+
+| flag              | when                                                                                      |
+|-------------------|-------------------------------------------------------------------------------------------|
+| `not-settled`     | what the expansions left out could not be measured well enough on the sample of rows       |
+| `separation`      | the curvature has vanished on the way to the estimate: the loss has no minimum             |
+| `long-dependence` | rows stay correlated over a large part of the stream                                       |
+
+| flag of a coefficient | when                                                               |
+|-----------------------|--------------------------------------------------------------------|
+| `unidentified`        | no row, or those of one batch only, determine it: no interval      |
+| `rare`                | fewer than 8 degrees of freedom; below 2 there is no interval      |
+| `unstable`            | it changes along the stream (`halfwidth.equation.stability`)       |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.inference.longrun import FEW_DEGREES_OF_FREEDOM, kernel_degrees_of_freedom
+from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.given import GivenRows, Root
+
+Flag = tuple[str, str]
+
+RARE = 8.0
+MOST_CORRECTION = 0.25
+"""Largest sampling error of the correction, in standard errors of the coefficient."""
+COLLAPSED = 0.01
+"""The share of a coefficient's curvature left at the estimate, below which that is on its way to infinity."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the result."""
+
+    curvature: str
+    rows: int
+    batch_rows: int
+    batches: int
+    bandwidth: float
+    df: Vector
+    hidden: NDArray[np.bool_]
+    unstable: NDArray[np.bool_]
+    changes: Vector
+    root: Root
+    errors: Vector
+    collapsed: NDArray[np.bool_]
+
+
+def collapsed(engine: GivenRows, centre: Vector, before: Vector) -> NDArray[np.bool_]:
+    """Whose curvature at the centre is a small share of what it was at the linearisation points."""
+    if engine.rough:
+        return np.zeros(len(centre), dtype=np.bool_)
+    left = np.diag(engine.sample.hessian(engine.field, centre))
+    return np.asarray(np.abs(left) < COLLAPSED * np.abs(before))
+
+
+def notes(known: Known) -> tuple[str, ...]:
+    """What was chosen, in words."""
+    return (
+        f"curvature: {known.curvature}",
+        f"rows: {known.rows:,}, each of them behind the interval",
+        f"batches: {known.batches} of {known.batch_rows:,} rows, covariances over about "
+        f"{known.bandwidth * known.batch_rows:,.0f} rows",
+        "feedback: declared to be none, as for all rows that are given",
+    )
+
+
+def coefficient_flags(known: Known) -> tuple[tuple[str, ...], ...]:
+    """What speaks against each coefficient; empty where nothing speaks against any."""
+    found = [
+        ("unidentified",) * bool(hidden)
+        + ("separation",) * bool(gone and not hidden)
+        + ("rare",) * bool(df < RARE and not hidden)
+        + ("unstable",) * bool(moves)
+        for hidden, gone, df, moves in zip(known.hidden, known.collapsed, known.df, known.unstable, strict=True)
+    ]
+    return tuple(found) if any(found) else ()
+
+
+def flags(known: Known) -> tuple[Flag, ...]:
+    """What speaks against the whole run."""
+    return tuple(flag for flag in (_settled(known), _separated(known), _dependence(known)) if flag is not None)
+
+
+def _settled(known: Known) -> Flag | None:
+    fine = np.isfinite(known.errors) & (known.errors > 0.0)
+    worst = float((known.root.correction_error[fine] / known.errors[fine]).max(initial=0.0))
+    if known.root.converged and worst <= MOST_CORRECTION:
+        return None
+    size = f"{worst:.2g} standard errors" if known.root.converged else "an unknown amount"
+    return (
+        "not-settled",
+        f"rows were expanded too far from the estimate for one pass to put it right: coefficients may be off by {size}. "
+        "Start nearer to the solution (theta_0: the estimate of this pass), or shuffle the rows",
+    )
+
+
+def _separated(known: Known) -> Flag | None:
+    gone = np.flatnonzero(known.collapsed & ~known.hidden)
+    if not gone.size:
+        return None
+    names = ", ".join(f"theta[{j}]" for j in gone[:8])
+    return "separation", f"the curvature along {names} has vanished: the loss has no minimum there. Add a ridge to it"
+
+
+def _dependence(known: Known) -> Flag | None:
+    if known.bandwidth == 0.0:
+        return None
+    nu = kernel_degrees_of_freedom(known.batches, known.bandwidth)
+    few = nu < min(FEW_DEGREES_OF_FREEDOM, known.batches / 3.0)
+    if not few and known.bandwidth < known.batches / 4.0:
+        return None
+    return (
+        "long-dependence",
+        f"rows stay correlated over a large part of the {known.rows:,} rows seen ({nu:.0f} degrees of freedom): the "
+        "standard errors are rough and may be too small. Feed more rows, or model trend and season",
+    )

@@ -1,0 +1,96 @@
+"""The engine of `auto` for an optimiser of the user's own: it does not steer, and adds up the same equation.
+
+Every call tells what was deployed, theta, and the sums over its rows of gradient and Hessian there: theta is its own
+linearisation point. What expansions at a wandering theta leave out cannot be measured, so the first quarter of the
+batches is left out of the result. There is no dither to tell feedback from correlated noise: what least squares sees is
+corrected for, and never called detected.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from halfwidth.equation import BatchStore, Sums
+from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.feedback import Response, regress
+from halfwidth.learners.auto.moments import FeedbackNotes
+from halfwidth.learners.auto.steered import most_batches
+
+BATCH_CHUNKS, FEWEST_BATCHES = 4, 8
+_LEFT_OUT = 0.25
+
+
+class Observed:
+    """The sums of the equation along somebody else's trajectory."""
+
+    def __init__(self, theta: Vector, rows: int) -> None:
+        dim = len(theta)
+        self.m = rows
+        self.origin = theta.copy()
+        self.store = BatchStore(dim, BATCH_CHUNKS * rows, most_batches(dim), deployed=True)
+        self.notes = FeedbackNotes(dim)
+        self.chunks = 0
+        self.last = theta.copy()
+        self.products = np.zeros(2)  # of the offsets: with themselves, and with those of the chunk before
+
+    @property
+    def rows_needed(self) -> int:
+        return FEWEST_BATCHES * BATCH_CHUNKS * self.m
+
+    def add(self, theta: Vector, rows: int, gradient: Vector, hessian: Vector) -> None:
+        """So many rows came while theta was deployed; gradient and Hessian are sums over them, at theta."""
+        if rows != self.m:
+            raise InputError.of("gradients", f"come from the same number of rows with every call, {self.m}", rows)
+        offset, store = theta - self.origin, self.store
+        at = store.open
+        store.sums.H[at] += hessian
+        store.sums.b[at] += hessian @ offset - gradient
+        store.sums.T[at] += rows * offset
+        store.sums.n[at] += rows
+        store.note()
+        page = self.notes.blank()
+        page.gradient[0], page.offset[0], page.dither[0] = gradient - hessian @ offset, offset, 0.0
+        self.notes.note(np.zeros(1), np.zeros(len(theta)), np.zeros(len(theta)))
+        self.products += (offset @ offset, offset @ (self.last - self.origin))
+        self.last = theta.copy()
+        self.chunks += 1
+
+    def sums(self) -> Sums:
+        """The batches that count."""
+        batches = self.store.closed()
+        first = int(_LEFT_OUT * len(batches.n))
+        return Sums(*(array[first:] for array in batches))
+
+    def response(self, detect: bool) -> Response:
+        """The feedback as it is seen now; theta is renewed as often as its offsets decorrelate."""
+        dim = len(self.origin)
+        if not detect:
+            return Response(np.zeros((dim, dim)), 0.0, 0.0)
+        moments = self.notes.moments()
+        share = 1.0 - self.products[1] / self.products[0] if self.products[0] > 0.0 else 0.0
+        renewals = self.chunks * float(np.clip(share, 0.0, 1.0))
+        moments = type(moments)(renewals, moments.products, moments.dither_products, moments.dither_spread)
+        return regress(moments, self.store.curvature() / self.store.rows, self.m)
+
+    def to_state(self) -> dict[str, Any]:
+        return {
+            "m": self.m,
+            "origin": self.origin.copy(),
+            "store": self.store.to_state(),
+            "notes": self.notes.to_state(),
+            "chunks": self.chunks,
+            "last": self.last.copy(),
+            "products": self.products.copy(),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Observed:
+        engine = cls(np.array(state["origin"], dtype=np.float64), int(state["m"]))
+        engine.store = BatchStore.from_state(state["store"])
+        engine.notes.restore(state["notes"])
+        engine.chunks = int(state["chunks"])
+        engine.last[:], engine.products[:] = state["last"], state["products"]
+        return engine

@@ -1,0 +1,161 @@
+"""From an engine's sums to a result: root, errors, notes and flags."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from halfwidth.equation import Equation, Sums
+from halfwidth.equation.errors import jackknife_errors
+from halfwidth.equation.stability import stability
+from halfwidth.errors import NotEnoughData
+from halfwidth.inference import Diagnostics
+from halfwidth.inference.student_law import StudentLaw
+from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto import given_status, status
+from halfwidth.learners.auto.feedback import Feedback, Response
+from halfwidth.learners.auto.given import GivenRows
+from halfwidth.learners.auto.observed import Observed
+from halfwidth.learners.auto.result import AutoResult, GivenResult
+from halfwidth.learners.auto.steered import Steered
+
+FEWEST_DEGREES = 2.0
+
+
+def shown_only(equation: Equation) -> tuple[Equation, Vector]:
+    """The equation of the coordinates that some row has shown, and which they are."""
+    shown = np.any(np.diagonal(equation.A, axis1=1, axis2=2) != 0.0, axis=0)
+    if shown.all():
+        return equation, shown
+    if not shown.any():
+        raise NotEnoughData("no row has shown any coefficient yet: every gradient is flat. Feed more rows")
+    return Equation(equation.A[:, shown][:, :, shown], equation.B[:, shown], equation.rows), shown
+
+
+def batch_means_result(
+    equation: Equation, origin: Vector, response: Response, name: str, truncations: tuple[int, ...], chunk_rows: int
+) -> AutoResult:
+    """Root and batch means; nan where no row has shown a coefficient."""
+    inside, shown = shown_only(equation)
+    centre, influences = inside.solve()
+    (K, dim), n = influences.shape, int(equation.rows.sum())
+    if K < 2:
+        raise NotEnoughData(f"an interval needs at least 2 batches; there is {K}. Feed more rows and ask again")
+    freedom = response.degrees_of_freedom(K)
+    params, wide = np.full(len(origin), np.nan), np.full((K, len(origin)), np.nan)
+    params[shown], wide[:, shown] = origin[shown] + centre, influences
+    memory = float(chunk_rows) if response.detected else 0.0
+    return AutoResult(
+        params,
+        n * K / (K - 1.0) * (wide.T @ wide),
+        n,
+        StudentLaw(freedom),
+        name,
+        Diagnostics(
+            freedom,
+            truncations=len(truncations),
+            truncated_at=truncations,
+            coefficient_flags=() if shown.all() else tuple(() if seen else ("unidentified",) for seen in shown),
+        ),
+        influences=wide,
+        feedback=Feedback(response.detected, response.strength, memory),
+        truncations=truncations,
+    )
+
+
+def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> AutoResult:
+    """What a steered engine says now."""
+    response = engine.response()
+    Q, D = engine.corrections()
+    equation = Equation.of(engine.store, response.J if response.kept > 0.0 else None, Q, D)
+    truncations = tuple(engine.truncations)
+    result = batch_means_result(equation, engine.steering.origin, response, name, truncations, engine.m)
+    facts = status.Facts(
+        n_seen=n_seen,
+        burn_in=4 * engine.first,
+        began=engine.began,
+        chunk_rows=engine.m,
+        batch_rows=engine.store.length,
+        curvature=curvature,
+        response=response,
+        clipped_share=engine.clipped / engine.chunks,
+        bent=engine.bent,
+        restarts=engine.restarts,
+        truncations=truncations,
+        hidden=tuple(np.flatnonzero(result.unidentified).tolist()),
+    )
+    return result.with_facts(*status.flags(facts, result), notes=status.notes(facts, result))
+
+
+def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> AutoResult:
+    """What an observed engine says now."""
+    response = engine.response(detect)
+    sums: Sums = engine.sums()
+    equation = Equation.of(sums, response.J if response.kept > 0.0 else None)
+    result = batch_means_result(equation, engine.origin, response, name, (), engine.m)
+    facts = status.Facts(
+        n_seen=n_seen,
+        burn_in=engine.rows_needed,
+        began=n_seen - result.n,
+        chunk_rows=engine.m,
+        batch_rows=engine.store.length,
+        curvature="the Hessian that was told",
+        response=response,
+        clipped_share=0.0,
+        bent=0.0,
+        restarts=0,
+        hidden=tuple(np.flatnonzero(result.unidentified).tolist()),
+    )
+    return result.with_facts(*status.flags(facts, result), notes=status.notes(facts, result))
+
+
+def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
+    """What renewable Newton says now, rows of the open chunk included."""
+    engine = engine.whole()
+    root = engine.root()
+    equation = Equation.of(engine.store)
+    n, dim = engine.store.rows, len(root.centre)
+    information = equation.A.sum(axis=0)
+    residuals = equation.centred_residuals(root.centre - engine.theta_0)
+    errors = jackknife_errors(equation, residuals, 0.5 * (information + information.T))
+    every = np.eye(dim)
+    hidden = errors.undetermined(every)
+    df = np.where(hidden, 0.0, errors.degrees_of_freedom(every))
+    refused = hidden | (df < FEWEST_DEGREES)
+    covariance = n * errors.covariance(every)
+    covariance[refused] = np.nan
+    covariance[:, refused] = np.nan
+    rows = equation.rows
+    for _ in range(errors.merged.bit_length() - 1):
+        rows = np.add.reduceat(rows, np.arange(0, len(rows) - len(rows) % 2, 2))
+    steady = stability(errors.deletions.influences(every), errors.deletions.information(every), rows)
+    told = given_status.Known(
+        curvature=curvature,
+        rows=n,
+        batch_rows=engine.store.length * errors.merged,
+        batches=errors.batches,
+        bandwidth=errors.bandwidth,
+        df=df,
+        hidden=hidden,
+        unstable=steady.unstable(~refused),
+        changes=steady.rows,
+        root=root,
+        errors=np.sqrt(np.diag(covariance) / n),
+        collapsed=given_status.collapsed(engine, root.centre, np.diag(information)),
+    )
+    params = np.where(hidden, np.nan, root.centre)
+    result = GivenResult(
+        params,
+        covariance,
+        n,
+        StudentLaw(float(np.median(df[~refused])) if not refused.all() else FEWEST_DEGREES),
+        name,
+        Diagnostics(
+            float(np.min(df[~refused], initial=np.inf)),
+            coefficient_flags=given_status.coefficient_flags(told),
+            notes=given_status.notes(told),
+        ),
+        errors=errors,
+        basis=every,
+        df=df,
+    )
+    return result.with_facts(*given_status.flags(told))

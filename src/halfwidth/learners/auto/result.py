@@ -1,0 +1,73 @@
+"""What `auto` ends in: a result that also knows about feedback, truncations and directions that no row has shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from halfwidth.equation.result import EquationResult
+from halfwidth.errors import NotIdentified
+from halfwidth.inference.batch_result import BatchesResult
+from halfwidth.inference.interval import Interval
+from halfwidth.learners.auto.feedback import Feedback
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AutoResult(BatchesResult):
+    """A result of `Auto`.
+
+    Attributes
+    ----------
+    feedback : Feedback
+        Whether the data were seen to respond to the deployed parameter.
+    truncations : tuple of int
+        The rows at which theta was taken back after an excursion; nothing here rests on rows before the last of them.
+    """
+
+    feedback: Feedback = field(default_factory=Feedback)
+    truncations: tuple[int, ...] = ()
+
+    @property
+    def unidentified(self) -> NDArray[np.bool_]:
+        """Which coefficients no row has shown yet; their intervals are refused, and here they are nan."""
+        return np.isnan(self.params)
+
+    def interval(self, direction: ArrayLike | None = None, level: float = 0.95) -> Interval:
+        """The interval for v'theta; refused where v looks at a coefficient that is not identified."""
+        hidden = self.unidentified
+        if direction is None or not hidden.any():
+            return super().interval(direction, level)
+        v = self._check_directions(direction)
+        if np.any(v[..., hidden]):
+            names = ", ".join(f"theta[{j}]" for j in np.flatnonzero(hidden)[:8])
+            raise NotIdentified(
+                f"direction looks at {names}, which no row has shown yet; wait for rows that do, or drop the column",
+                "unidentified",
+            )
+        return self._shown().interval(v, level)
+
+    def _shown(self) -> BatchesResult:
+        """The same with zeros in place of what is not identified."""
+        arrays = (np.nan_to_num(array) for array in (self.params, self.covariance))
+        influences = np.nan_to_num(self.influences)
+        return BatchesResult(*arrays, self.n, self.law, self.method, self.diagnostics, self.names, influences)
+
+
+@dataclass(frozen=True)
+class GivenResult(EquationResult):
+    """A result of `Auto` on rows that do not respond to theta: every coefficient has its own degrees of freedom.
+
+    Attributes
+    ----------
+    feedback : Feedback
+        Always none: nobody looked.
+    truncations : tuple of int
+        Always empty: given rows need no steps.
+    """
+
+    feedback: Feedback = field(default_factory=Feedback)
+    truncations: tuple[int, ...] = ()

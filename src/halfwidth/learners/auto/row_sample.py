@@ -1,0 +1,74 @@
+"""A sample of rows with the points they were expanded at, to measure what the expansions leave out.
+
+What an expansion leaves out falls like the squared distance of its point from the centre, like 1/k after k rows. So
+rows are kept with a density of about 1/k: all of the first S, then S/2 of every further doubling, in flat memory (it
+would be full after S 2^30 rows). Row k of block j is kept if the fractional part of k (sqrt(5) - 1) / 2 is below 2^-j:
+no random state, and no stride that could fall in with a period of the data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.field import Field
+
+_MOST_NUMBERS = 2**21
+_MOST_ROWS, _BLOCKS = 16_384, 16
+_GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
+
+
+class RowSample:
+    """The rows, the points and how many rows each stands for."""
+
+    def __init__(self, row_size: int, dim: int) -> None:
+        self.capacity = min(_MOST_ROWS, max(_MOST_NUMBERS // (row_size + dim), 64 * _BLOCKS))
+        self.first = self.capacity // _BLOCKS
+        self.count = self.seen = 0
+        self._rows = np.zeros((self.capacity, row_size))
+        self._points = np.zeros((self.capacity, dim))
+        self._weights = np.zeros(self.capacity)
+
+    def add(self, rows: Vector, point: Vector) -> None:
+        """The next rows were expanded at the point."""
+        k = self.seen + np.arange(len(rows))
+        block = np.ceil(np.log2(np.maximum((k + 1.0) / self.first, 1.0)))
+        kept = np.flatnonzero((k * _GOLDEN) % 1.0 < 2.0**-block)[: self.capacity - self.count]
+        new = slice(self.count, self.count + len(kept))
+        self._rows[new], self._points[new], self._weights[new] = rows[kept], point, 2.0 ** block[kept]
+        self.count = new.stop
+        self.seen += len(rows)
+
+    def remainder(self, field: Field, centre: Vector) -> tuple[Vector, Vector]:
+        """The sum over all rows of what expansions leave out at the centre, and the covariance of its sampling error."""
+        used = slice(0, self.count)
+        left = field.left_out(self._points[used], centre, self._rows[used])
+        weights = self._weights[used]
+        return weights @ left, (left.T * (weights * (weights - 1.0))) @ left
+
+    def hessian(self, field: Field, centre: Vector) -> Vector:
+        """The sum over all rows of the Hessians at the centre, estimated."""
+        edges = np.arange(self.count + 1) if self.count else np.zeros(1, dtype=np.int64)
+        step = 512
+        total = np.zeros((len(centre), len(centre)))
+        for at in range(0, self.count, step):
+            part = slice(at, min(at + step, self.count))
+            _, H = field.pieces(centre, self._rows[part], edges[: part.stop - part.start + 1])
+            total += np.tensordot(self._weights[part], H, axes=1)
+        return total
+
+    def to_state(self) -> dict[str, Any]:
+        arrays = {"rows": self._rows, "points": self._points, "weights": self._weights}
+        return {"seen": self.seen} | {name: array[: self.count].copy() for name, array in arrays.items()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Become what `to_state` described."""
+        self.seen, self.count = int(state["seen"]), len(state["weights"])
+        used = slice(0, self.count)
+        self._rows[used], self._points[used], self._weights[used] = (
+            state["rows"],
+            state["points"],
+            state["weights"],
+        )

@@ -1,0 +1,84 @@
+"""Steps that cannot climb: a preconditioner whose symmetric part stays positive, and a gain that grows while it is safe.
+
+With the mean static Hessian H, a metric G (the symmetric part of H with its eigenvalues made positive) and the slope J
+of the feedback, let M = G^(-1/2) (H + J) G^(-1/2). The eigenvalues of its symmetric part are raised to at least 1/15,
+its skew part is kept, and steps go along the inverse of G^(1/2) M G^(1/2). For the equation J stays as it is estimated.
+
+Before J is known a rotation of strength s is stable for steps below 2 / (1 + s^2) only. The gain of the steps, m eta,
+begins at 0.05 and doubles with every chunk up to its limit. An excursion quarters that limit, which then
+recovers by 2% per chunk.
+
+A prior worth about a row, set for each column when a row first shows it, keeps the mean Hessian regular; directions that
+no row has shown do not move at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.equation import inverse
+
+Vector = NDArray[np.float64]
+
+LEAST_EIGENVALUE = 1.0 / 15.0
+FIRST_GAIN, GROWTH = 0.05, 2.0
+SHRINK, RECOVERY = 0.25, 1.02
+_DOUBLINGS = 60
+
+
+def climbing_removed(H: Vector, J: Vector) -> Vector:
+    """H + J, with the eigenvalues of its symmetric part raised in the metric of H where they are too small."""
+    total = H + J
+    values, vectors = np.linalg.eigh(0.5 * (H + H.T))
+    values = np.maximum(np.abs(values), 1e-12 * np.abs(values).max(initial=0.0) + 1e-300)
+    root, unroot = (vectors * values**power @ vectors.T for power in (0.5, -0.5))
+    M = unroot @ total @ unroot
+    eigenvalues, axes = np.linalg.eigh(0.5 * (M + M.T))
+    if eigenvalues[0] >= LEAST_EIGENVALUE:
+        return np.asarray(total)
+    raised = np.maximum(LEAST_EIGENVALUE - eigenvalues, 0.0)
+    return np.asarray(total + root @ (axes * raised @ axes.T) @ root)
+
+
+def preconditioner(H: Vector, J: Vector, prior: Vector) -> Vector:
+    """(H + prior + J)^-1 without its climbing part; zero in coordinates that no row has shown."""
+    seen = np.diag(H) != 0.0
+    P = np.zeros_like(H)
+    if seen.any():
+        inside = np.ix_(seen, seen)
+        ridged = H[inside] + np.diag(prior[seen])
+        symmetric = not J.any() and np.array_equal(ridged, ridged.T)
+        P[inside] = inverse(ridged if symmetric else climbing_removed(ridged, J[inside]))
+    return P
+
+
+class Gain:
+    """The limit of m eta, chunk by chunk."""
+
+    def __init__(self, largest: float) -> None:
+        self.largest = largest
+        self.reset(1.0)
+
+    def reset(self, share: float) -> None:
+        """Begin small again, with this share of the largest gain as the limit."""
+        self.share = share
+        self.now = min(FIRST_GAIN, self.largest) * share
+
+    def ahead(self, chunks: int) -> Vector:
+        """The limits of the next chunks."""
+        ahead = np.arange(chunks)
+        limit = self.largest * np.minimum(1.0, self.share * RECOVERY**ahead)
+        return np.minimum(limit, self.now * GROWTH ** np.minimum(ahead, _DOUBLINGS))
+
+    def advance(self, chunks: int) -> None:
+        self.share = min(1.0, self.share * RECOVERY**chunks)
+        self.now = min(self.largest * self.share, self.now * GROWTH ** min(chunks, _DOUBLINGS))
+
+    def to_state(self) -> dict[str, Any]:
+        return {"largest": self.largest, "share": self.share, "now": self.now}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.largest, self.share, self.now = (float(state[name]) for name in ("largest", "share", "now"))
