@@ -36,8 +36,9 @@ CHUNK_ROWS = 1_024
 _NEARLY_LINEAR = 0.02
 _CLOSE = 1e-4
 _ROUNDS, _SETTLED = 12, 1e-6
-_WIDTH, _ROUGH_WIDTH, _FIRST_WIDTH, _WIDER = 1e-3, 0.5, 1e-4, 4.0
-_MOST_WIDENINGS = 24
+_WIDTH, _ROUGH_WIDTH, _FIRST_WIDTH, _WIDER = 1e-3, 0.5, 1e-4, 2.0
+_MOST_WIDENINGS, _NOTICED = 48, 1.0 / 16.0
+_ROUGHLY_LINEAR = 0.5
 
 
 class Root(NamedTuple):
@@ -85,7 +86,7 @@ class GivenRows:
     def expand(self, rows: Vector) -> None:
         """Add the rows to the sums, expanded at the root so far or, where that is too far away, nearer to their own."""
         if self.differences:
-            self._widen(rows)
+            self._set_widths(rows)
         while self.store.room < len(rows):
             self.store.merge()
         edges = self.store.edges(len(rows))
@@ -131,11 +132,12 @@ class GivenRows:
             return False
         step = target - point
         with np.errstate(all="ignore"):
-            left = self.field.gradient(target, rows) - g - H @ step
-            ridge = np.diag(np.where(self.prior > 0.0, self.prior, 1.0))
-            moved = left @ np.linalg.solve(self.store.curvature() + H + ridge, left)
-            noise = g @ np.linalg.solve(H + ridge, g) / len(g)
-        return bool(moved <= _NEARLY_LINEAR**2 * abs(noise))
+            there = self.field.gradients(target, rows)
+            left = there.sum(axis=0) - g - H @ step
+            ridge = np.where(self.prior > 0.0, self.prior, 1.0)
+            moved = left @ np.linalg.solve(self.store.curvature() + H + np.diag(ridge), left)
+            noise = np.mean(np.square(there).sum(axis=0) / np.abs(np.diag(H) + ridge))
+        return bool(0.0 <= moved <= (_ROUGHLY_LINEAR if self.rough else _NEARLY_LINEAR) ** 2 * abs(noise))
 
     def _chunk_minimum(self, rows: Vector, centre: Vector) -> Vector:
         """The minimiser of the chunk's loss plus the quadratic of all chunks before it."""
@@ -146,30 +148,43 @@ class GivenRows:
             return np.asarray(self.field.gradient(theta, rows) + past @ (theta - centre))
 
         def hessian(theta: Vector) -> Vector:
+            if self.rough:  # differences are noisy far from the minimum; this has the right shape there
+                grads = self.field.gradients(theta, rows)
+                return np.asarray(grads.T @ grads + past)
             H = self.field.hessian(theta, rows)
             return np.asarray(0.5 * (H + H.T) + past)
 
         return np.asarray(damped_newton(gradient, hessian, centre.copy(), _CLOSE, relative=True).theta)
 
-    def _widen(self, rows: Vector) -> None:
-        """Widths at which differences show something.
+    def _set_widths(self, rows: Vector) -> None:
+        """Widths at which differences show something, forwards and backwards in turn.
 
-        A thousandth of what a row moves a Newton step by. Where the gradient is there and its differences are not, it
-        jumps: the widths grow until rows fall in between, and are n^(-1/5) / 2 of that move from then on.
+        A thousandth of what a row moves a Newton step by. If fewer than half of the rows notice that, gradients jump:
+        widths grow until a sixteenth of them do, and are n^(-1/5) / 2 of that move from then on.
         """
-        A, n = self.store.curvature(), self.store.rows
+        A, n = np.abs(np.diag(self.store.curvature())), self.store.rows
         grads = self.field.gradients(self.theta, rows)
+        size = np.sqrt(np.square(grads).mean(axis=0))
         if n:
-            scale = np.sqrt(np.square(grads).mean(axis=0)) * n / np.where(np.diag(A) != 0.0, np.abs(np.diag(A)), np.inf)
             width = _ROUGH_WIDTH * (n + len(rows)) ** -0.2 if self.rough else _WIDTH
-            self.widths[:] = np.where(scale > 0.0, width * scale, self.widths)
-        shown = np.any(grads != 0.0, axis=0)
+            scale = size * n / np.where(A > 0.0, A, np.inf)
+            self.widths[:] = np.where(scale > 0.0, width * scale, np.abs(self.widths))
+        if not n:
+            for j in np.flatnonzero(size > 0.0).tolist():
+                self._widen(j, rows, grads)
+        self.widths *= 1.0 if (n // CHUNK_ROWS) % 2 else -1.0
+
+    def _widen(self, j: int, rows: Vector, grads: Vector) -> None:
+        """Widen the differences along coordinate j until rows notice them."""
+        touched = np.count_nonzero(grads[:, j])
         for _ in range(_MOST_WIDENINGS):
-            still = shown & (np.diag(self.field.hessian(self.theta, rows)) == 0.0)
-            if not still.any():
-                break
+            there = self.theta.copy()
+            there[j] += self.widths[j]
+            noticed = np.count_nonzero(np.any(self.field.gradients(there, rows) != grads, axis=1))
+            if noticed >= (_NOTICED if self.rough else 0.5) * touched:
+                return
             self.rough = True
-            self.widths[still] *= _WIDER
+            self.widths[j] *= _WIDER
 
     # ---- reading
 
@@ -184,7 +199,10 @@ class GivenRows:
         return reader
 
     def root(self) -> Root:
-        """The root of the rows' own equation: that of the sums, corrected for what expansions leave out."""
+        """The root of the rows' own equation: that of the sums, corrected for what expansions leave out.
+
+        Of gradients that jump a sample shows nothing but noise, and nothing is corrected.
+        """
         dim = len(self.theta)
         A = self.store.curvature()
         whitened = whitening(0.5 * (A + A.T))
@@ -192,7 +210,7 @@ class GivenRows:
         linear = self.theta_0 + inverse @ self.store.score()
         centre, before, error = linear, math.inf, np.zeros(dim)
         scale = np.sqrt(np.maximum(np.diag(inverse), 0.0))
-        for _ in range(_ROUNDS):
+        for _ in range(0 if self.rough else _ROUNDS):
             left, spread = self.sample.remainder(self.field, centre)
             error = np.sqrt(np.maximum(np.diag(inverse @ spread @ inverse.T), 0.0))
             target = linear - inverse @ left
