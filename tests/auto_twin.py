@@ -1,156 +1,226 @@
-"""`auto` written again from its definition: every chunk is kept, and the answer is put together at the end.
+"""The steered engine of `auto` written again from its definition: every chunk is kept, and nothing is accumulated.
 
-Only what the recipe says is shared with the library: the problem's gradient and Hessian, row by row, and the numbers of
-the recipe. Corrections are looked up by move (every chunk from before a move is corrected by what the move leaves out),
-batches are cut from the list of chunks, and nothing is accumulated on the way.
+Only what the recipe says is shared with the library: the problem's gradient and Hessian, row by row, the signs of the
+dither, and the numbers of the recipe. Corrections are looked up by move (every chunk from before a move is corrected by
+what the move leaves out), batches are cut from the list of chunks.
 """
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 
+@dataclass
+class Chunk:
+    """One chunk: sums at its own linearisation point, what was deployed, and the dither in it."""
+
+    H: np.ndarray
+    g: np.ndarray
+    point: np.ndarray
+    deployed: np.ndarray
+    dither: np.ndarray
+    renewal: float
+    bends: np.ndarray
+
+
 class Twin:
     """With the problem's Hessian; `draw(theta, count)` gives the next rows while theta is deployed."""
 
-    def __init__(self, problem, draw, n, m=64):
-        self.problem, self.m = problem, m
-        d = problem.dim
-        first = -(-max(512, 10 * d) // m) * m
-        rows = draw(problem.theta_0, first)
-        theta, A = self.newton(rows)
-        P = np.linalg.inv((A + self.ridge(A)) / first)
-        moves = [P @ self.gradient(theta, row[None]) for row in rows]
-        self.spacing = 0.05 * np.sqrt(np.mean(np.square(moves), axis=0))
-        point, J, k = theta.copy(), np.zeros((d, d)), first
-        hessians, averaged = [], []
-        self.chunks, self.moves = [], []  # (H, g, point, theta) of each; (chunks before the move, D a row)
-        self.noted, moved = [], np.zeros(d)  # (g a row at the start, theta - start, m eta) of each; H (point - start)
-        weighing, estimating, prior, previous, learned = None, False, 0.0, point, False
-        next_refresh, next_response = first + 4 * m, n
-        while k + m <= n:
-            rows = draw(theta, m)
-            gd, g = self.gradient(theta, rows), self.gradient(point, rows)
-            H = self.chunk_hessian(len(hessians), len(self.chunks) if estimating else None, point, rows)
-            hessians.append(H)
-            averaged.append(theta)
-            planned = min((k + m) ** -0.505, 0.35 / (m + d + 1.0), (k + m) ** (-2 / 3) if learned else 1.0)
-            if estimating:
-                self.chunks.append((H, g, point, theta))
-                self.noted.append((g / m - moved, theta - self.start, m * planned))
-                if weighing is not None:
-                    weighing.append(self.left_out(previous, point, rows))
-            k += m
-            p = P @ gd
-            limit = gd @ p / (p @ self.along(theta, planned * p, rows) / planned + m * p @ J @ p)
-            theta = theta - max(0.0, min(planned, limit)) * p
-            if weighing is not None and len(weighing) == 8:
-                self.moves.append((len(self.chunks) - 8, np.sum(weighing, axis=0) / (8 * m)))
-                weighing = None
-            if weighing is None and k >= next_refresh:
-                begins = self.start_counts(k - m < 2 * first, len(self.chunks))
-                mean = (np.sum(hessians, axis=0) + begins * A) / (m * len(hessians) + begins * first)
-                if not estimating:
-                    next_refresh = k + 4 * m
-                    P = np.linalg.inv(mean)
-                else:
-                    next_refresh = max(int(1.2 * k), k + 8 * m)
-                    if k >= next_response:
-                        next_response = int(1.5 * k)
-                        full, J, renewals = self.response(mean)
-                        gain = np.sqrt((np.linalg.solve(mean + full, mean) ** 2).sum() / d)
-                        learned = 32 * gain <= renewals < np.inf
-                    P = np.linalg.inv(mean + J)
-                    A_all, B_all = self.sums(J, range(len(self.chunks)))
-                    previous = point
-                    prior_A = prior * (mean + J)
-                    point = np.linalg.solve(A_all + prior_A, B_all + prior_A @ self.start)
-                    moved = mean @ (point - self.start)
-                    weighing = []
-            if k == 2 * first:
-                averaged = []
-            if k == 4 * first:
-                point = self.start = np.mean(averaged, axis=0)
-                estimating, prior, next_refresh, next_response = True, 0.5 * k, k + k // 4, k + k // 4
+    def __init__(self, problem, draw, n, signs, m=64):
+        self.problem, self.draw, self.m, self.d, self.signs = problem, draw, m, problem.dim, signs
+        self.first = 512
+        d, first = self.d, self.first
+        self.theta, self.point = np.array(problem.theta_0), np.array(problem.theta_0)
+        self.J, self.root, self.k, self.count = np.zeros((d, d)), None, 0, 0
+        self.prior, self.learned = np.zeros(d), False
+        self.spacing = 1e-4 * np.maximum(1.0, np.abs(self.theta))
+        self.chunks, self.moves, hessians = [], [], []
+        # Moving: theta is the point, and the mean Hessian forgets by a quarter per chunk.
+        weights = []
+        while self.k < 2 * first:
+            chunk = self.next_chunk(whole=True, turn=self.count)
+            hessians.append(chunk.H)
+            weights = [0.75 * weight for weight in weights] + [1.0]
+            self.rows_of_mean = m * sum(weights)
+            self.mean = sum(w * H for w, H in zip(weights, hessians, strict=True)) / self.rows_of_mean
+            self.precondition(self.mean, self.rows_of_mean)
+            self.point = self.theta.copy()
+            self.bends = m * self.mean @ (self.point - np.array(problem.theta_0))
+            self.chunks.append(chunk)
+        start, started_rows = self.mean * self.rows_of_mean, self.rows_of_mean
+        self.origin = self.point
+        self.respace(self.chunks)
+        self.bends = 0.0
+        # Averaging: the mean of the deployed thetas is the first linearisation point.
+        self.chunks, refresh, turn = [], self.k + 4 * m, self.count
+        while self.k < 4 * first:
+            self.chunks.append(self.next_chunk(whole=False, turn=turn))
+            turn += 1
+            if self.k >= refresh and self.k < 4 * first:
+                refresh = self.k + max(4 * m, self.k // 5)
+                rows = started_rows + m * len(self.chunks)
+                self.precondition((start + sum(c.H for c in self.chunks)) / rows, rows)
+        start, started_rows = start + sum(c.H for c in self.chunks), started_rows + m * len(self.chunks)
+        self.point = self.origin = np.mean([c.deployed for c in self.chunks], axis=0)
+        # Estimating.
+        self.chunks, weighing, previous, turn = [], None, self.point, 0
+        prior_rows, refresh, feedback = 0.5 * self.k, self.k + self.k // 4, self.k + self.k // 4
+        while self.k + m <= n:
+            every = turn < max(8, first // m)
+            chunk = self.next_chunk(whole=every, turn=turn if every else turn - max(8, first // m), weigh=previous)
+            turn += 1
+            self.chunks.append(chunk)
+            if weighing is not None:
+                weighing.append(self.left)
+                if len(weighing) == 8:
+                    self.moves.append((len(self.chunks) - 8, np.sum(weighing, axis=0) / (8 * m)))
+                    weighing = None
+            if weighing is None and self.k >= refresh:
+                rows = started_rows + m * len(self.chunks)
+                mean = (start + sum(c.H for c in self.chunks)) / rows
+                refresh = max(int(1.2 * self.k), self.k + 8 * m)
+                if self.k >= feedback:
+                    feedback = int(1.5 * self.k)
+                    seen = self.response(mean)
+                    self.J, self.learned = seen["steering"], seen["learned"]
+                    self.precondition(mean, rows)
+                    self.root = self.dither_root() if seen["doubtful"] else None
+                    feedback = int(1.2 * self.k) if seen["doubtful"] else feedback
+                self.precondition(mean, rows)
+                previous = self.point
+                A, B = self.sums(self.J, range(len(self.chunks)))
+                prior_A = prior_rows * (mean + self.J)
+                A = A + prior_A + np.diag(self.prior)
+                B = B + prior_A @ self.origin + self.prior * self.origin
+                self.point = np.linalg.solve(A, B)
+                self.bends = m * mean @ (self.point - self.origin)
+                weighing = []
         if weighing:
             self.moves.append((len(self.chunks) - len(weighing), np.sum(weighing, axis=0) / (len(weighing) * m)))
-        self.theta = theta
         self.finish()
 
-    def chunk_hessian(self, index, estimated, point, rows):
-        """What a chunk adds to A: `index` chunks came before it, `estimated` of them after the burn-in."""
-        return self.hessian(point, rows)
+    bends = 0.0
+    P = 0.0
 
-    def left_out(self, previous, point, rows):
+    def next_chunk(self, whole, turn, weigh=None):
+        """Deploy, draw, and step; the gain of the steps begins at 0.05 and doubles."""
+        m, d = self.m, self.d
+        plain = min((self.k + m) ** -0.505, 0.35 / (m + d + 1.0))
+        gain = min(0.05 * 2.0**self.count, 0.35 * m / (m + d + 1.0))
+        step = min(plain, gain / m, (self.k + m) ** (-2 / 3) if self.learned else 1.0)
+        dither = np.zeros(d) if self.root is None else np.sqrt(plain / 2) * self.root @ self.signs(self.count)
+        deployed = self.theta + dither
+        rows = self.draw(deployed, m)
+        H, g = self.chunk_hessian(whole, turn, rows), self.gradient(self.point, rows)
+        self.left = None if weigh is None else self.left_out(weigh, rows)
+        chunk = Chunk(H, g, self.point, deployed, dither, m * step, self.bends)
+        here = self.gradient(self.theta, rows)
+        p = self.P @ here if np.ndim(self.P) else np.zeros(d)
+        bend = p @ H @ p + m * p @ self.J @ p
+        if p.any():
+            self.theta = self.theta - max(0.0, min(step, here @ p / bend)) * p
+        self.k, self.count = self.k + m, self.count + 1
+        return chunk
+
+    def precondition(self, mean, rows):
+        new = (self.prior == 0.0) & (np.diag(mean) != 0.0)
+        self.prior[new] = np.abs(np.diag(mean))[new] * np.sqrt(self.m)
+        self.P = np.linalg.inv(mean + np.diag(self.prior) / rows + self.J)
+
+    def noise(self, chunks):
+        """The covariance of a row's gradient noise, less what the deployed theta explains."""
+        y, x, *_ = self.regression(chunks)
+        design = np.column_stack([np.ones(len(x)), x])
+        left = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+        return left.T @ left / len(x) * self.m
+
+    def dither_root(self):
+        values, vectors = np.linalg.eigh(self.noise(self.chunks))
+        return self.P @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+
+    def respace(self, chunks):
+        pass
+
+    def regression(self, chunks):
+        """Mean gradients put back to the origin, offsets, dithers and renewals of the chunks."""
+        y = np.array([(c.g - c.bends) / self.m for c in chunks])
+        x = np.array([c.deployed - self.origin for c in chunks])
+        return y, x, np.array([c.dither for c in chunks]), sum(c.renewal for c in chunks)
+
+    def response(self, mean):
+        d, m = self.d, self.m
+        y, x, z, R = self.regression(self.chunks)
+        count, none = len(y), np.zeros_like(mean)
+        slope, explained = self.slope(x, y)
+        noise = np.cov(y.T, bias=True).reshape(d, d)
+        F = np.trace(np.linalg.solve(noise, explained.T @ explained)) * (count - d - 1) / count
+        found = {"J": none, "steering": none, "learned": False, "doubtful": False, "renewals": np.inf}
+        if F / d**2 < 1 + 3 * np.sqrt(2) / d:
+            return found
+        factor, T, N = 1 / (1 + min((d + 3) / R, 0.5)), None, None
+        if z.any():
+            T, N, alpha, error, base = self.instrument(y, x, z, mean)
+            found["doubtful"] = not (T > 5 or (T < 2.33 and N - T > 5))
+            if T <= 2.33 and T < N - 2.33:
+                return found
+            if T > 2.33 and abs(alpha - 1) > 2.33 * error:
+                factor, slope = alpha, base
+        else:
+            found["doubtful"] = True
+        J = factor * (mean + slope) - mean
+        used = (1 - d**2 / F) * J
+        gains = [np.sqrt((np.linalg.solve(mean + either, mean) ** 2).sum() / d) for either in (J, used)]
+        if max(gains) > 15:
+            return found
+        return found | {"J": J, "steering": used, "learned": 32 * gains[0] <= R, "renewals": R}
+
+    def slope(self, x, y):
+        design = np.column_stack([np.ones(len(x)), x])
+        slope = np.linalg.lstsq(design, y, rcond=None)[0][1:].T
+        return slope, (x - x.mean(axis=0)) @ slope.T
+
+    def instrument(self, y, x, z, mean):
+        base = x - z
+        slope, explained = self.slope(base, y)
+        e = y - y.mean(axis=0) - explained
+        weight = np.linalg.inv(e.T @ e / len(e) * self.m)
+        V, cross = self.m * z.T @ z, self.m * e.T @ z
+        N = np.sqrt(np.trace(weight @ slope @ V @ slope.T))
+        whole = mean + slope
+        information = np.trace(weight @ whole @ V @ whole.T)
+        alpha = 1 + np.trace(weight @ (cross - slope @ V) @ whole.T) / information
+        return np.trace(weight @ cross @ slope.T) / N, N, alpha, 1 / np.sqrt(information), slope
+
+    def chunk_hessian(self, whole, turn, rows):
+        return self.hessian(self.point, rows)
+
+    def left_out(self, previous, rows):
         """What is not linear in the last move."""
-        bend = self.hessian(point, rows) @ (previous - point)
-        return self.gradient(previous, rows) - self.gradient(point, rows) - bend
-
-    def along(self, theta, step, rows):
-        """The Hessian at theta times the step."""
-        return self.hessian(theta, rows) @ step
-
-    def start_counts(self, moving, estimated):
-        """Whether the Hessian of the first rows is still part of the mean."""
-        return moving
-
-    def ridge(self, A):
-        return np.diag(1e-3 * np.abs(np.diag(A)) + 1e-12 * np.abs(np.diag(A)).mean())
-
-    def newton(self, rows):
-        theta, decrements = np.array(self.problem.theta_0), []
-        while len(decrements) < 12 and (not decrements or decrements[-1] > 1e-9 * max(decrements)):
-            g, A = self.gradient(theta, rows), self.hessian(theta, rows)
-            M = A + self.ridge(A)
-            s = np.linalg.solve(M, g)
-            t = 1.0
-            while t > 1 / 32 and abs(s @ (self.gradient(theta - t * s, rows) - (1 - t) * g)) >= 0.5 * t * (s @ M @ s):
-                t /= 2
-            theta = theta - t * s
-            decrements.append(s @ g)
-        return theta, A
+        bend = self.hessian(self.point, rows) @ (previous - self.point)
+        return self.gradient(previous, rows) - self.gradient(self.point, rows) - bend
 
     def gradient(self, theta, rows):
-        total, grad = np.zeros(self.problem.dim), np.empty(self.problem.dim)
+        total, grad = np.zeros(self.d), np.empty(self.d)
         for row in rows:
             self.problem.gradient(theta, row, self.problem.params, grad)
             total += grad
         return total
 
     def hessian(self, theta, rows):
-        total, u = np.zeros((self.problem.dim,) * 2), np.empty(self.problem.dim)
+        total, u = np.zeros((self.d, self.d)), np.empty(self.d)
         for row in rows:
             w, c = self.problem.hessian(theta, row, self.problem.params, u)
-            total += w * np.outer(u, u) + c * np.eye(self.problem.dim)
+            total += w * np.outer(u, u) + c * np.eye(self.d)
         return total
-
-    def response(self, mean):
-        """Ordinary least squares of the chunks' mean gradients on the offsets, with an intercept; less its lean.
-
-        J, what the steps use of it, and the renewals.
-        """
-        d, count, none = self.problem.dim, len(self.chunks), np.zeros_like(mean)
-        y, x, renewals = (np.array(column) for column in zip(*self.noted, strict=True))
-        design = np.column_stack([np.ones(count), x])
-        slope = np.linalg.lstsq(design, y, rcond=None)[0][1:].T
-        explained = (x - x.mean(axis=0)) @ slope.T
-        noise = np.cov(y.T, bias=True)  # of a chunk's mean
-        F = np.trace(np.linalg.solve(noise, explained.T @ explained)) * (count - d - 1) / count
-        if F / d**2 < 1 + 3 * np.sqrt(2) / d:
-            return none, none, np.inf
-        R = renewals.sum()
-        J = (mean + slope) / (1 + min((d + 3) / R, 0.5)) - mean
-        used = (1 - d**2 / F) * J
-        gains = [np.sqrt((np.linalg.solve(mean + either, mean) ** 2).sum() / d) for either in (J, used)]
-        return (J, used, R) if max(gains) <= 15 else (none, none, np.inf)
 
     def sums(self, J, indices):
         A, B = np.zeros_like(J), np.zeros(len(J))
-        for c in indices:
-            H, g, point, theta = self.chunks[c]
-            left_out = sum((D for before, D in self.moves if c < before), np.zeros(len(J)))
-            A += H + self.m * J
-            B += H @ point - g + self.m * J @ theta - self.m * left_out
+        for at in indices:
+            c = self.chunks[at]
+            left_out = sum((D for before, D in self.moves if at < before), np.zeros(len(J)))
+            A += c.H + self.m * J
+            B += c.H @ c.point - c.g + self.m * J @ c.deployed - self.m * left_out
         return A, B
 
     def finish(self):
@@ -160,7 +230,8 @@ class Twin:
         edges = [*range(0, count, length), count]
         if edges[-1] - edges[-2] < length / 2 and len(edges) > 2:
             del edges[-2]
-        self.J, _, self.renewals = self.response(np.mean([H for H, *_ in self.chunks], axis=0) / self.m)
+        seen = self.response(np.mean([c.H for c in self.chunks], axis=0) / self.m)
+        self.J, self.renewals = seen["J"], seen["renewals"]
         A, B = self.sums(self.J, range(count))
         self.params = np.linalg.solve(A, B)
         batches = [self.sums(self.J, range(*edge)) for edge in pairwise(edges)]
@@ -170,31 +241,25 @@ class Twin:
 class GradientTwin(Twin):
     """Without it."""
 
-    def hessian(self, theta, rows):
-        return self.differences(theta, rows, 1e-4 * np.maximum(1.0, np.abs(theta)))
-
-    def differences(self, theta, rows, spacing):
-        here = self.gradient(theta, rows)
-        steps = np.diag(spacing)
-        return np.column_stack([(self.gradient(theta + step, rows) - here) / step.sum() for step in steps])
-
-    def chunk_hessian(self, index, estimated, point, rows):
-        if estimated is not None and estimated < 8:
-            every, turn = 1, estimated
-        else:
-            every, turn = 4, index if estimated is None else estimated - 8
+    def chunk_hessian(self, whole, turn, rows):
+        every = 1 if whole else 4
         sign = 1 - 2 * (turn // every % 2)
         if turn % every == 0:
-            self.last = self.differences(point, rows, sign * self.spacing)
+            here = self.gradient(self.point, rows)
+            steps = np.diag(sign * self.spacing)
+            columns = [(self.gradient(self.point + step, rows) - here) / step.sum() for step in steps]
+            self.last = np.column_stack(columns)
         return self.last
 
-    def left_out(self, previous, point, rows):
-        here, whole = self.gradient(point, rows), self.gradient(previous, rows)
-        tenth = self.gradient(point + 0.1 * (previous - point), rows)
+    def respace(self, chunks):
+        if len(chunks) >= 2 * self.d + 8:
+            origin, self.origin = self.origin, np.array(self.problem.theta_0)
+            values, vectors = np.linalg.eigh(self.noise(chunks))
+            self.origin = origin
+            moves = self.P @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+            self.spacing = 0.05 * np.sqrt(np.square(moves).sum(axis=1))
+
+    def left_out(self, previous, rows):
+        here, whole = self.gradient(self.point, rows), self.gradient(previous, rows)
+        tenth = self.gradient(self.point + 0.1 * (previous - self.point), rows)
         return (whole - here - 10 * (tenth - here)) / 0.9
-
-    def along(self, theta, step, rows):
-        return 2 * (self.gradient(theta, rows) - self.gradient(theta - step / 2, rows))
-
-    def start_counts(self, moving, estimated):
-        return estimated < 8

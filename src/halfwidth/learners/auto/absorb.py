@@ -13,8 +13,8 @@ p = P g(theta), and never past the chunk's own minimum along p:
 The compiled loops and `ask` / `tell` both go through these functions.
 
 An *excursion* is a decrement q = g(theta)'p / m that is, on two chunks in a row, `FAR` times as large as usual. What is
-usual follows q slowly: it grows by 5% per chunk where q is above it, and shrinks by 5% where q is below, by half where q
-is less than a ten-thousandth of it.
+usual follows q slowly: it grows by 5% per chunk where q is above it, and shrinks by 5% where q is below, by half where
+q is less than a ten-thousandth of it.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def unusual(q: float, guard: Vector) -> bool:
         guard[0] *= _UP
     else:
         guard[0] *= _DOWN if 1e4 * q > guard[0] else _FAST_DOWN
-    return far
+    return bool(far)
 
 
 @jitable

@@ -55,9 +55,7 @@ class Conversation:
         if self._open is None:
             engine = self.engine
             self._plan = engine.plan(most=1)
-            count = request_points(
-                engine.weighed is not None, self._plan, engine.steering, engine.moving, self._told
-            )
+            count = request_points(engine.weighed is not None, self._plan, engine.steering, engine.moving, self._told)
             theta = engine.moving.theta + self._plan.dithers[0]
             self._open = Request(theta, self._told.points[:count].copy(), engine.m)
             self._told.gradients[count:] = 0.0

@@ -155,7 +155,7 @@ def with_differences(sample: Function, usable: Function, gradient: Function) -> 
 @kernel
 def request_points(weighing: bool, plan: Plan, steering: Steering, moving: Moving, told: Told) -> int:
     """`write_points` by itself, for the first chunk of a plan."""
-    return write_points(0, weighing, plan, steering, moving, told)
+    return int(write_points(0, weighing, plan, steering, moving, told))
 
 
 @kernel
@@ -172,4 +172,5 @@ def told_chunk(
     """`absorb` by itself, for the first chunk of a plan; `differenced` says whether H is made of the gradients."""
     if differenced and plan.differences[0] != 0.0:
         difference_hessian(plan.differences[0], steering, moving, told)
-    return absorb(0, cursor, plan, steering, moving, sums, notes, told)
+    clipped, event = absorb(0, cursor, plan, steering, moving, sums, notes, told)
+    return clipped, event

@@ -5,8 +5,8 @@ adds to a Newton step,
 
     z_c = sqrt(eta_c / 2) L s_c,   s_c in {-1, 1}^d,
 
-so that its covariance is that of theta's own noise under such steps, were rows independent. The signs are a function of a key and of the
-number of the chunk: a resumed run draws the same.
+so that its covariance is that of theta's own noise under such steps, were rows independent. The signs are a function of
+a key and of the number of the chunk: a resumed run draws the same.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Dither:
         blocks = range(first // _BLOCK, (first + count - 1) // _BLOCK + 1)
         drawn = [np.random.default_rng([self.key, block]).integers(0, 2, (_BLOCK, self.dim)) for block in blocks]
         start = first - blocks.start * _BLOCK
-        return 2.0 * np.concatenate(drawn)[start : start + count] - 1.0
+        return np.asarray(2.0 * np.concatenate(drawn)[start : start + count] - 1.0, dtype=np.float64)
 
     def to_state(self) -> dict[str, Any]:
         return {"key": self.key, "root": None if self.root is None else self.root.copy()}

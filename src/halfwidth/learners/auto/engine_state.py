@@ -9,15 +9,27 @@ import numpy as np
 from halfwidth.equation import BatchStore
 
 if TYPE_CHECKING:
-    from halfwidth.learners.auto.steered import Steered
+    from halfwidth.learners.auto.steered_sums import SteeredSums
 
-_WHOLE = ("k", "chunks", "clipped", "phase", "phase_ends", "began", "restarts", "next_refresh", "next_feedback", "turn", "whole")
+_WHOLE = (
+    "k",
+    "chunks",
+    "clipped",
+    "phase",
+    "phase_ends",
+    "began",
+    "restarts",
+    "next_refresh",
+    "next_feedback",
+    "turn",
+    "whole",
+)
 _NUMBERS = ("prior_rows", "hessian_rows", "bent", "usual")
 _SWITCHES = ("differences", "detect", "learned")
 _ARRAYS = ("hessian_sum", "prior", "bends")
 
 
-def engine_state(engine: Steered) -> dict[str, Any]:
+def engine_state(engine: SteeredSums) -> dict[str, Any]:
     """Plain numbers and arrays."""
     return {
         **{name: int(getattr(engine, name)) for name in _WHOLE},
@@ -35,7 +47,7 @@ def engine_state(engine: Steered) -> dict[str, Any]:
     }
 
 
-def restore_engine(engine: Steered, state: dict[str, Any]) -> None:
+def restore_engine(engine: SteeredSums, state: dict[str, Any]) -> None:
     """Make the engine what `engine_state` described."""
     for names, kind in ((_WHOLE, int), (_NUMBERS, float), (_SWITCHES, bool)):
         for name in names:

@@ -9,17 +9,19 @@ Hessian shows. With C, V the centred sums of g x' and m x x', and Omega the cent
 
 F is about chi-square with d^2 degrees of freedom when nothing responds, so J = 0 unless F > d^2 + 3 sqrt(2) d.
 
-**The instrument.** Noise that stays correlated for longer than a chunk gives a J_raw too, for theta follows the noise of
-earlier chunks: no regression on theta's own motion can tell the two apart (U. Forssell and L. Ljung 1999). A dither can.
-While there is a doubt, theta_c = base_c + z_c is deployed with z_c = a L s_c, random signs s_c and L L' the covariance
-of theta's own noise. With e_c the residuals of the regression on base_c alone, whose slope is J_b, and V_z = m sum z z',
+**The instrument.** Noise that stays correlated for longer than a chunk gives a J_raw too, for theta follows the noise
+of earlier chunks: no regression on theta's own motion can tell the two apart (U. Forssell and L. Ljung 1999). A dither
+can. While there is a doubt, theta_c = base_c + z_c is deployed with z_c = a L s_c, random signs s_c and L L' the
+covariance of theta's own noise (`dither`). With e_c the residuals of the regression on base_c alone, whose slope is
+J_b, and V_z = m sum z z',
 
     T = tr(Omega_e^-1 sum e z' J_b') / N,   N^2 = tr(Omega_e^-1 J_b V_z J_b').
 
 Without feedback gradients and base know nothing of the signs, and T is standard normal whatever the noise is; with
 feedback of slope J_b it has the mean N. Feedback is *detected* where T > 2.33; J = 0 where T < 2.33 and T < N - 2.33;
 otherwise it is undecided, and J as estimated is used, for which the equation is consistent too. Where T contradicts the
-size of J_b, H + J is alpha (H + J_b) with the alpha that the instrument gives: correlated noise shrinks H + J_b as a whole.
+size of J_b, H + J is alpha (H + J_b) with the alpha that the instrument gives: correlated noise shrinks H + J_b as a
+whole.
 
 **Bias.** J_raw is biased: theta_c follows the noise of earlier chunks, and least squares then finds faster mixing than
 there is, as in every autoregression. Steps along (H + J)^-1 renew theta R = sum m eta_c times, and to first order

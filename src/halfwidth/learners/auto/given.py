@@ -1,6 +1,6 @@
 """The engine of `auto` where data cannot respond to theta: renewable Newton on the equation; every row counts.
 
-Rows are gathered into chunks of 1,024. A chunk is expanded at l, the root of everything before it, and the root moves to
+Rows are gathered into chunks of 1,024. A chunk is expanded at l, the root of everything before it; the root moves to
 
     c = (sum H + prior)^-1 (sum H l - g).
 
@@ -33,12 +33,10 @@ from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.problems import Problem
 
 CHUNK_ROWS = 1_024
-_NEARLY_LINEAR = 0.02
-_CLOSE = 1e-4
-_ROUNDS, _SETTLED = 12, 1e-6
+_NEARLY_LINEAR, _ROUGHLY_LINEAR = 0.02, 0.5
+_CLOSE, _ROUNDS, _SETTLED = 1e-4, 12, 1e-6
 _WIDTH, _ROUGH_WIDTH, _FIRST_WIDTH, _WIDER = 1e-3, 0.5, 1e-4, 2.0
 _MOST_WIDENINGS, _NOTICED = 48, 1.0 / 16.0
-_ROUGHLY_LINEAR = 0.5
 
 
 class Root(NamedTuple):
@@ -105,8 +103,8 @@ class GivenRows:
         self.sample.add(rows, point)
         if not np.isfinite(target).all():
             raise Diverged(
-                f"non-finite numbers at row {self.store.rows:,}: look for extreme values in the {len(rows):,} rows up to "
-                "it; scale the columns to about one, or start nearer to the solution (theta_0)"
+                f"non-finite numbers at row {self.store.rows:,}: look for extreme values in the {len(rows):,} rows up "
+                "to it; scale the columns to about one, or start nearer to the solution (theta_0)"
             )
         self.theta = target
 
@@ -189,7 +187,7 @@ class GivenRows:
     # ---- reading
 
     def whole(self) -> GivenRows:
-        """This engine with the rows of the open chunk expanded too; itself if there are none."""
+        """The engine with the rows of the open chunk expanded too; itself if there are none."""
         if self.filled == 0:
             return self
         reader = GivenRows(self.problem, self.theta_0, differences=self.differences)

@@ -95,8 +95,8 @@ def _settled(known: Known) -> Flag | None:
     size = f"{worst:.2g} standard errors" if known.root.converged else "an unknown amount"
     return (
         "not-settled",
-        f"rows were expanded too far from the estimate for one pass to put it right: coefficients may be off by {size}. "
-        "Start nearer to the solution (theta_0: the estimate of this pass), or shuffle the rows",
+        f"rows were expanded too far from the estimate for one pass to put it right: coefficients may be off by {size}"
+        ". Start nearer to the solution (theta_0: the estimate of this pass), or shuffle the rows",
     )
 
 

@@ -17,7 +17,7 @@ from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.feedback import Response, regress
 from halfwidth.learners.auto.moments import FeedbackNotes
-from halfwidth.learners.auto.steered import most_batches
+from halfwidth.learners.auto.steered_sums import most_batches
 
 BATCH_CHUNKS, FEWEST_BATCHES = 4, 8
 _LEFT_OUT = 0.25

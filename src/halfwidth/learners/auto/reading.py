@@ -34,14 +34,14 @@ def shown_only(equation: Equation) -> tuple[Equation, Vector]:
 def batch_means_result(
     equation: Equation, origin: Vector, response: Response, name: str, truncations: tuple[int, ...], chunk_rows: int
 ) -> AutoResult:
-    """Root and batch means; nan where no row has shown a coefficient."""
+    """Root and batch means; coefficients that no row has shown stay where they are, with nan for their error."""
     inside, shown = shown_only(equation)
     centre, influences = inside.solve()
-    (K, dim), n = influences.shape, int(equation.rows.sum())
+    K, n = len(influences), int(equation.rows.sum())
     if K < 2:
         raise NotEnoughData(f"an interval needs at least 2 batches; there is {K}. Feed more rows and ask again")
     freedom = response.degrees_of_freedom(K)
-    params, wide = np.full(len(origin), np.nan), np.full((K, len(origin)), np.nan)
+    params, wide = origin.copy(), np.full((K, len(origin)), np.nan)
     params[shown], wide[:, shown] = origin[shown] + centre, influences
     memory = float(chunk_rows) if response.detected else 0.0
     return AutoResult(
@@ -142,7 +142,7 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         errors=np.sqrt(np.diag(covariance) / n),
         collapsed=given_status.collapsed(engine, root.centre, np.diag(information)),
     )
-    params = np.where(hidden, np.nan, root.centre)
+    params = np.where(hidden, engine.theta, root.centre)
     result = GivenResult(
         params,
         covariance,

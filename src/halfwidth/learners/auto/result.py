@@ -33,8 +33,14 @@ class AutoResult(BatchesResult):
 
     @property
     def unidentified(self) -> NDArray[np.bool_]:
-        """Which coefficients no row has shown yet; their intervals are refused, and here they are nan."""
-        return np.isnan(self.params)
+        """Which coefficients no row has shown yet: they are where they began, and their intervals are refused."""
+        return np.asarray(np.isnan(np.diag(self.covariance)))
+
+    @property
+    def bse(self) -> Vector:
+        """Standard errors of the coefficients; nan for those that are not identified."""
+        hidden = self.unidentified
+        return np.where(hidden, np.nan, self._shown().bse) if hidden.any() else super().bse
 
     def interval(self, direction: ArrayLike | None = None, level: float = 0.95) -> Interval:
         """The interval for v'theta; refused where v looks at a coefficient that is not identified."""
@@ -52,9 +58,9 @@ class AutoResult(BatchesResult):
 
     def _shown(self) -> BatchesResult:
         """The same with zeros in place of what is not identified."""
-        arrays = (np.nan_to_num(array) for array in (self.params, self.covariance))
-        influences = np.nan_to_num(self.influences)
-        return BatchesResult(*arrays, self.n, self.law, self.method, self.diagnostics, self.names, influences)
+        covariance, influences = np.nan_to_num(self.covariance), np.nan_to_num(self.influences)
+        facts = (self.n, self.law, self.method, self.diagnostics, self.names, influences)
+        return BatchesResult(self.params, covariance, *facts)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class RowSample:
         self.seen += len(rows)
 
     def remainder(self, field: Field, centre: Vector) -> tuple[Vector, Vector]:
-        """The sum over all rows of what expansions leave out at the centre, and the covariance of its sampling error."""
+        """The sum over rows of what expansions leave out at the centre, and the covariance of its sampling error."""
         used = slice(0, self.count)
         left = field.left_out(self._points[used], centre, self._rows[used])
         weights = self._weights[used]

@@ -103,15 +103,15 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
     late = facts.restarts and facts.began > LATE * facts.n_seen and facts.n_seen > 4 * facts.burn_in
     if facts.bent > MOST_BENT or late:
         text = (
-            f"the linearisation point still moves through a strongly curved region (began at row {facts.began:,}); feed "
-            "more rows, or start nearer to the solution (theta_0)"
+            f"the linearisation point still moves through a strongly curved region (began at row {facts.began:,}); "
+            "feed more rows, or start nearer to the solution (theta_0)"
         )
         found.append(("not-settled", text))
     found += _feedback_flags(facts.response)
     if facts.hidden:
         text = (
-            f"no row has shown {', '.join(f'theta[{j}]' for j in facts.hidden[:8])}: its interval is refused, the others "
-            "are given. Feed rows that show it, or drop the column"
+            f"no row has shown {', '.join(f'theta[{j}]' for j in facts.hidden[:8])}: its interval is refused, the "
+            "others are given. Feed rows that show it, or drop the column"
         )
         found.append(("unidentified", text))
     return tuple(found)

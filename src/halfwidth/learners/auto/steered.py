@@ -9,9 +9,9 @@ Rows are gathered into chunks of m; theta is deployed for a whole chunk and move
 | from 4 N0 on        | batches of the linearised equation, regression of the feedback                            |
 | every 20% more rows | a refresh: mean Hessian H, feedback J, preconditioner P = (H + J)^-1, linearisation point |
 
-N0 is the first multiple of m from max(512, 10 d, 4 m) on; while decrements are still falling, the first phase goes on. Steps
-are min(k^-0.505, 0.35 / (m + d + 1)) for the chunk's gradient sum, and at most k^-2/3 once a feedback was seen over 32
-renewals of theta times its gain (`feedback`): one that is curved in theta shifts the centre by a multiple of the
+N0 is the first multiple of m from max(512, 10 d, 4 m) on; while decrements are still falling, the first phase goes on.
+Steps are min(k^-0.505, 0.35 / (m + d + 1)) for the chunk's gradient sum, and at most k^-2/3 once a feedback was seen
+over 32 renewals of theta times its gain (`feedback`): one that is curved in theta shifts the centre by a multiple of the
 variance of the deployed theta, which is of the order of the step, and with k^-0.505 that stays the same number of
 standard errors at every n. Any earlier, theta would not move enough to show what the feedback is. At a refresh the
 linearisation point moves to
@@ -33,110 +33,32 @@ by; it widens fourfold in coordinates where the gradient does not change, as wit
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.equation import BatchStore, solution
+from halfwidth.equation import solution
 from halfwidth.errors import Diverged
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
-from halfwidth.learners.auto.arguments import APPEARED, EXCURSION, NOT_FINITE, Cursor, Moving, Plan, Steering, Vector
-from halfwidth.learners.auto.dither import Dither
-from halfwidth.learners.auto.engine_state import engine_state, restore_engine
-from halfwidth.learners.auto.feedback import Response, regress, residual_covariance
-from halfwidth.learners.auto.moments import NOTES, FeedbackNotes
-from halfwidth.learners.auto.steps import SHRINK, Gain, preconditioner
-from halfwidth.schedules import PowerStep
+from halfwidth.learners.auto.arguments import APPEARED, EXCURSION, NOT_FINITE
+from halfwidth.learners.auto.feedback import regress
+from halfwidth.learners.auto.steered_sums import BATCH_CHUNKS, WEIGHED_CHUNKS, SteeredSums
+from halfwidth.learners.auto.steps import SHRINK
 
-STEP, FEEDBACK_STEP = PowerStep(1.0, 0.505), PowerStep(1.0, 2.0 / 3.0)
-BATCH_CHUNKS, FEWEST_BATCHES, FEWEST_CHUNKS = 4, 4, 4
-_SHORT_CHUNK = 128
-_LARGEST_STEP = 0.35
+FEWEST_BATCHES = 4
 _LEARNED_RENEWALS = 32.0
 _GROWTH, _FEEDBACK_GROWTH = 1.2, 1.5
-_WEIGHED_CHUNKS = 8
 _RESTART_UNTIL = 64
-_SPACING, _FIRST_SPACING, _WIDER, _DIFFERENCED = 0.05, 1e-4, 4.0, 4
+_WIDER = 4.0
 _FORGET = 0.75
-_SETTLING_CHUNKS, _FALLING = 8, 0.5
+_SETTLING_CHUNKS, _FALLING = 4, 0.5
 _ROUGH = 0.1
 _MOST_TRUNCATIONS = 12
-_MOST_BATCHES = 64
 
 
-class Steered:
+class Steered(SteeredSums):
     """Steering, and the sums of the equation, for a given dimension and number of rows per chunk."""
-
-    def __init__(self, theta_0: Vector, chunk_rows: int, *, differences: bool, detect: bool, key: int) -> None:
-        dim = len(theta_0)
-        self.dim, self.m, self.differences, self.detect = dim, chunk_rows, differences, detect
-        self.first = max(-(-max(512, 10 * dim) // chunk_rows), FEWEST_CHUNKS) * chunk_rows  # N0
-        self.batch_rows = BATCH_CHUNKS * chunk_rows if chunk_rows <= _SHORT_CHUNK else max(512, chunk_rows)
-        self.k = self.chunks = self.clipped = 0
-        self.phase = 0  # 0: moving, 1: averaging, 2: estimating
-        self.phase_ends = 2 * self.first
-        self.began, self.restarts, self.prior_rows = 0, 0, 0.0
-        self.truncations: list[int] = []
-        self.gain = Gain(_LARGEST_STEP * chunk_rows / (chunk_rows + dim + 1.0))
-        self.dither = Dither(dim, key)
-        zeros = [np.zeros(dim) for _ in range(4)]
-        matrices = [np.zeros((dim, dim)) for _ in range(3)]
-        self.moving = Moving(theta_0.copy(), theta_0.copy(), zeros[0], matrices[0], zeros[1], np.zeros(1), np.zeros(3))
-        points = [theta_0.copy() for _ in range(3)]
-        spacing = _FIRST_SPACING * np.maximum(1.0, np.abs(theta_0)) if differences else zeros[3]
-        self.steering = Steering(*points, matrices[1], matrices[2], np.zeros(dim), spacing)
-        self.store = BatchStore(dim, self.batch_rows, most_batches(dim), deployed=True)
-        self.notes = FeedbackNotes(dim)
-        self.hessian_sum, self.hessian_rows = np.zeros((dim, dim)), 0.0
-        self.prior = np.zeros(dim)
-        self.bends = np.zeros(dim)
-        self.weighed: int | None = None  # chunks since the point moved, until the move is weighed
-        self.next_refresh = self.next_feedback = 0
-        self.bent, self.learned, self.usual = 0.0, False, math.inf
-        self.turn, self.whole = 0, self.first // chunk_rows  # of the differences: the next chunk, and how many make all
-
-    def use_hessian(self) -> None:
-        """Before the first chunk: the Hessian is told after all."""
-        self.differences = False
-        self.steering.spacing[:] = 0.0
-
-    # ---- plans
-
-    def plan(self, most: int = NOTES) -> Plan:
-        """Steps, differences and dithers of the chunks until something else has to happen."""
-        chunks = min(self.store.room // self.m, self.notes.room, most)
-        if self.phase == 0:
-            chunks = 1
-        elif self.weighed is not None:
-            chunks = min(chunks, _WEIGHED_CHUNKS - self.weighed)
-        else:
-            chunks = min(chunks, max(1, -(-(self.next_refresh - self.k) // self.m)))
-        if self.phase == 1:
-            chunks = min(chunks, (self.phase_ends - self.k) // self.m)
-        if self.whole:
-            chunks = min(chunks, self.whole)
-        signs = np.zeros(chunks)
-        if self.differences:
-            every = 1 if self.whole else _DIFFERENCED
-            turns = self.turn + np.arange(chunks)
-            signs = np.where(turns % every == 0, 1.0 - 2.0 * (turns // every % 2), 0.0)
-        steps = self._steps(chunks)
-        return Plan(steps, signs, self.dither.ahead(self.chunks, self._plain_steps(chunks)))
-
-    def cursor(self, filled: int) -> Cursor:
-        return Cursor(filled, self.store.open, self.store.length, self.weighed is not None)
-
-    def _steps(self, chunks: int) -> Vector:
-        """The steps of the next chunks, as planned."""
-        steps = np.minimum(self._plain_steps(chunks), self.gain.ahead(chunks) / self.m)
-        ends = self.k + self.m * np.arange(1, chunks + 1)
-        return np.minimum(steps, FEEDBACK_STEP(ends)) if self.learned else steps
-
-    def _plain_steps(self, chunks: int) -> Vector:
-        """The same without feedback, once they are as large as they may be."""
-        ends = self.k + self.m * np.arange(1, chunks + 1)
-        return np.minimum(STEP(ends), self.gain.largest / self.m)
 
     # ---- what happens between chunks
 
@@ -159,7 +81,7 @@ class Steered:
             return
         if self.weighed is not None:
             self.weighed += done
-            if self.weighed == _WEIGHED_CHUNKS:
+            if self.weighed == WEIGHED_CHUNKS:
                 self._weigh()
         if self.phase == 0:
             self._moved(hidden)
@@ -185,12 +107,11 @@ class Steered:
         self.bends[:] = self.hessian_sum @ (s.point - s.origin) * (self.m / self.hessian_rows)
         usual = float(self.moving.guard[0])
         settling = (self.k // self.m) % _SETTLING_CHUNKS == 0
-        if self.k >= self.phase_ends and settling:
-            if usual > _FALLING * self.usual:
-                self.phase, self.phase_ends = 1, self.k + 2 * self.first
-                self.next_refresh = self.k + BATCH_CHUNKS * self.m
-                self._respace()
-                self._begin_at(s.point)
+        if self.k >= self.phase_ends and settling and usual > _FALLING * self.usual:
+            self.phase, self.phase_ends = 1, self.k + 2 * self.first
+            self.next_refresh = self.k + BATCH_CHUNKS * self.m
+            self._respace()
+            self._begin_at(s.point)
         if settling:
             self.usual = usual
 
@@ -218,9 +139,9 @@ class Steered:
         self.truncations.append(self.k)
         if len(self.truncations) > _MOST_TRUNCATIONS:
             raise Diverged(
-                f"theta ran away {len(self.truncations)} times, at rows {', '.join(f'{k:,}' for k in self.truncations)}: "
-                "its steps find no stable parameter. Start nearer to the solution (theta_0), scale the columns to about "
-                "one, or check that the gradient points uphill"
+                f"theta ran away {len(self.truncations)} times, last at row {self.k:,}: "
+                "its steps find no stable parameter. Start nearer to the solution (theta_0), scale the columns to "
+                "about one, or check that the gradient points uphill"
             )
         response = regress(self.notes.moments(), self.mean_hessian(), self.m)
         s = self.steering
@@ -233,42 +154,15 @@ class Steered:
         self.gain.reset(max(SHRINK * self.gain.share, 1e-6))
         self.moving.guard[:] = 0.0
         self.phase, self.phase_ends, self.usual = 0, self.k + 2 * self.first, math.inf
-        self.began, self.learned = 0, False
-
-    def mean_hessian(self) -> Vector:
-        """The mean static Hessian per row; the first phase counts with its last rows only."""
-        rows = self.hessian_rows + self.store.rows
-        return np.asarray((self.hessian_sum + self.store.curvature()) / max(rows, 1.0))
-
-    def _precondition(self, H: Vector) -> None:
-        appeared = (self.prior == 0.0) & (np.diag(H) != 0.0)
-        self.prior[appeared] = np.abs(np.diag(self.moving.H))[appeared] / math.sqrt(self.m)
-        rows = max(self.hessian_rows + self.store.rows, 1.0)
-        self.steering.P[:] = preconditioner(H, self.steering.J, self.prior / rows)
-
-    def _respace(self) -> None:
-        """The spacing of the differences, from what a row moves a Newton step by."""
-        if not self.differences or self.notes.moments().chunks < 2 * self.dim + 8:
-            return
-        scale = self.noise_scale()
-        self.steering.spacing[:] = np.where(scale > 0.0, _SPACING * scale, self.steering.spacing)
-
-    def noise_scale(self) -> Vector:
-        """The standard deviation of what a row adds to each coordinate of a Newton step."""
-        return np.sqrt(np.square(self._noise_root()).sum(axis=1))
-
-    def _noise_root(self) -> Vector:
-        """L with L L' the covariance of what a row adds to a Newton step."""
-        values, vectors = np.linalg.eigh(residual_covariance(self.notes.moments(), self.m))
-        return np.asarray(self.steering.P @ (vectors * np.sqrt(np.maximum(values, 0.0))))
+        self.began, self.learned, self.turn, self.whole = 0, False, 0, 2 * self.first // self.m
 
     def _refresh(self) -> None:
         """Renew preconditioner, feedback and linearisation point."""
-        H, s = self.mean_hessian(), self.steering
+        H = self.mean_hessian()
         if self.phase < 2:
             self.next_refresh = self.k + max(4 * self.m, self.k // 5)
         else:
-            self.next_refresh = max(int(_GROWTH * self.k), self.k + _WEIGHED_CHUNKS * self.m)
+            self.next_refresh = max(int(_GROWTH * self.k), self.k + WEIGHED_CHUNKS * self.m)
             if self.detect and self.k >= self.next_feedback:
                 self._learn_feedback(H)
         self._precondition(H)
@@ -284,14 +178,6 @@ class Steered:
         self.dither.shape(self._noise_root() if response.doubtful else None)
         if response.doubtful:
             self.next_feedback = int(_GROWTH * self.k)
-
-    def _use_feedback(self, J: Vector) -> None:
-        """Steer by this slope; what decrements are usual grows with the preconditioner."""
-        before = np.linalg.norm(self.steering.P)
-        self.steering.J[:] = J
-        self._precondition(self.mean_hessian())
-        if before > 0.0:
-            self.moving.guard[:2] *= max(1.0, float(np.linalg.norm(self.steering.P)) / before)
 
     def _move_point(self, H: Vector) -> None:
         s, rows = self.steering, self.store.rows
@@ -312,7 +198,7 @@ class Steered:
 
     def _weigh(self) -> None:
         """The last move is weighed: correct all rows from before it, or restart from here if it was too curved."""
-        s, D, chunks = self.steering, self.moving.D, _WEIGHED_CHUNKS
+        s, D, chunks = self.steering, self.moving.D, WEIGHED_CHUNKS
         move = s.previous - s.point
         along = float(move @ D) / chunks
         bend = self.m * abs(float(move @ self.mean_hessian() @ move))
@@ -331,13 +217,6 @@ class Steered:
         s.Q[:] += D
         self.store.give_back(D)
 
-    def to_state(self) -> dict[str, Any]:
-        return engine_state(self)
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Become what `to_state` described."""
-        restore_engine(self, state)
-
     # ---- what is known
 
     @property
@@ -349,26 +228,9 @@ class Steered:
             began = max(self.phase_ends, self.k) + (2 * self.first if self.phase == 0 else 0)
         return began + FEWEST_BATCHES * self.batch_rows
 
-    def response(self) -> Response:
-        """The feedback as it is seen now."""
-        if not self.detect:
-            return Response(np.zeros((self.dim, self.dim)), 0.0, 0.0)
-        return regress(self.notes.moments(), self.store.curvature() / self.store.rows, self.m)
-
-    def corrections(self) -> tuple[Vector, Vector]:
-        """Q, and the share of the last move in it that rows since then get back."""
-        D = self.moving.D / (self.weighed * self.m) if self.weighed else np.zeros(self.dim)
-        return self.steering.Q + D, D
-
-
-def most_batches(dim: int) -> int:
-    """64 batches, and 32 where their matrices would take half a gigabyte."""
-    return _MOST_BATCHES if dim <= 512 else _MOST_BATCHES // 2
-
 
 def not_finite(row: int, rows: int) -> Diverged:
     return Diverged(
-        f"non-finite numbers at row {row:,}: look for extreme values in the {rows:,} rows up to it; scale the columns to "
-        "about one, or start nearer to the solution (theta_0)"
+        f"non-finite numbers at row {row:,}: look for extreme values in the {rows:,} rows up to it; scale the columns "
+        "to about one, or start nearer to the solution (theta_0)"
     )
-

@@ -1,4 +1,4 @@
-"""Steps that cannot climb: a preconditioner whose symmetric part stays positive, and a gain that grows while it is safe.
+"""Steps that cannot climb: a preconditioner whose symmetric part stays positive, and a gain that grows while safe.
 
 With the mean static Hessian H, a metric G (the symmetric part of H with its eigenvalues made positive) and the slope J
 of the feedback, let M = G^(-1/2) (H + J) G^(-1/2). The eigenvalues of its symmetric part are raised to at least 1/15,
@@ -8,8 +8,8 @@ Before J is known a rotation of strength s is stable for steps below 2 / (1 + s^
 begins at 0.05 and doubles with every chunk up to its limit. An excursion quarters that limit, which then
 recovers by 2% per chunk.
 
-A prior worth about a row, set for each column when a row first shows it, keeps the mean Hessian regular; directions that
-no row has shown do not move at all.
+A prior worth about a row, set for each column when a row first shows it, keeps the mean Hessian regular; directions
+that no row has shown do not move at all.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Gain:
         """The limits of the next chunks."""
         ahead = np.arange(chunks)
         limit = self.largest * np.minimum(1.0, self.share * RECOVERY**ahead)
-        return np.minimum(limit, self.now * GROWTH ** np.minimum(ahead, _DOUBLINGS))
+        return np.asarray(np.minimum(limit, self.now * GROWTH ** np.minimum(ahead, _DOUBLINGS)))
 
     def advance(self, chunks: int) -> None:
         self.share = min(1.0, self.share * RECOVERY**chunks)

@@ -1,0 +1,167 @@
+"""How rows reach `auto`, and the engine that adds them up: one for each way in which they can come."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Indices, Vector
+from halfwidth.kernels.compile import specialise
+from halfwidth.kernels.rows import any_row, finite_row, finite_rows, no_rows
+from halfwidth.learners.auto.arguments import FINE, Source
+from halfwidth.learners.auto.asking import Conversation
+from halfwidth.learners.auto.chunks import with_differences, with_hessian
+from halfwidth.learners.auto.given import GivenRows
+from halfwidth.learners.auto.observed import Observed
+from halfwidth.learners.auto.steered import Steered
+from halfwidth.learners.learner_state import State
+from halfwidth.learners.own_result import OwnResult
+from halfwidth.learners.warm_start import collect_rows
+
+Declared = Literal["none", "detect"]
+Mode = Literal["", "run", "consume", "ask", "observe"]
+
+_BIG_DIM, _WIDE_DIM = 24, 256
+_PIECE_NUMBERS = 262_144
+_MODES = {
+    "run": "run(...)",
+    "consume": "consume(...)",
+    "ask": "ask() and tell(request, ...)",
+    "observe": "tell(theta=...)",
+}
+
+
+def chunk_rows_for(dim: int) -> int:
+    """64 rows, 128 above 24 dimensions, 512 above 256, where the matrices of a chunk would cost more than its rows."""
+    if dim <= _BIG_DIM:
+        return 64
+    return 128 if dim <= _WIDE_DIM else 512
+
+
+class Engines(OwnResult):
+    """A learner whose rows come in one of several ways, settled by the first of them."""
+
+    gradient_only: bool
+    feedback: Declared | None
+    chunk_rows: int | None
+    kept = ("filled",)
+    checks_rows = True
+
+    def _prepare(self) -> None:
+        problem = self.problem
+        self.differences = self.gradient_only or problem.hessian is None
+        self._m = self.chunk_rows or chunk_rows_for(problem.dim)
+        size = max(self._m, _PIECE_NUMBERS // problem.dim)
+        self._rows, self._thetas = np.empty((size, problem.row_size)), np.empty((size, problem.dim))
+        self._chunk, self._filled = np.zeros((self._m, problem.row_size)), 0
+        self._mode: Mode = ""
+        self._key = int(self.rng.spawn(1)[0].integers(2**62))
+        self._steered: Steered | None = None
+        self._free: GivenRows | None = None
+        self._observed: Observed | None = None
+        self._conversation: Conversation | None = None
+
+    def _enter(self, mode: Mode) -> None:
+        """Settle how rows come; they cannot come in two ways."""
+        if self._mode in ("", mode):
+            if not self._mode:
+                self._mode = mode
+                self._build()
+            return
+        raise InputError(
+            f"this learner was driven by {_MODES[self._mode]} and cannot go on by {_MODES[mode]}: whether data may "
+            "respond to theta differs. Make a new learner"
+        )
+
+    @property
+    def _detects(self) -> bool:
+        return self.feedback == "detect" or (self.feedback is None and self._mode != "consume")
+
+    def _build(self) -> None:
+        """The engine for the mode; arrays of the trajectory become those of the engine."""
+        if self._mode == "observe":
+            return
+        if not self._detects and self._mode != "ask":
+            self._free = GivenRows(self.problem, self._theta_0, differences=self.differences)
+            return
+        differences = self.differences or self._mode == "ask"
+        self._steered = engine = Steered(
+            self._theta_0, self._m, differences=differences, detect=self._detects, key=self._key
+        )
+        self._theta, self._total = engine.moving.theta, engine.moving.total
+        if self._mode == "ask":
+            self._conversation = Conversation(engine)
+            return
+        loop = (with_differences,) if differences else (with_hessian, self.problem.hessian)
+        self._drawing, self._given = (
+            specialise(loop[0], *source, self.problem.gradient, *loop[1:])
+            for source in ((self.problem.sample or no_rows, any_row), (no_rows, finite_row))
+        )
+
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> int:
+        if self._free is not None:
+            return self._follow_root(self._free, draw, rows, thetas)
+        assert self._steered is not None
+        at, engine = 0, self._steered
+        params = np.asarray(self.problem.params)
+        while at < len(rows):
+            plan = engine.plan()
+            iterates = thetas[at:] if self.watchers else thetas[:0]
+            used, self._filled, done, clipped, event = (self._drawing if draw else self._given)(
+                self.rng if draw else None,
+                Source(rows[at:], iterates, self._state, params, self._chunk),
+                plan,
+                engine.cursor(self._filled),
+                engine.steering,
+                engine.moving,
+                engine.store.sums,
+                engine.notes.blank(),
+            )
+            at += used
+            if done:
+                engine.advance(done, clipped, event)
+            if done < len(plan.steps) and event == FINE:
+                break  # the rows are used up, or the next one is not finite
+        return at
+
+    def _follow_root(self, engine: GivenRows, draw: bool, rows: Vector, thetas: Vector) -> int:
+        at, usable = 0, len(rows) if draw else finite_rows(rows)
+        while at < usable:
+            new = rows[at : min(at + engine.room, usable)]
+            if draw:
+                collect_rows(self.problem, self.rng, self._theta, self._state, new)
+            thetas[at : at + len(new)] = self._theta
+            engine.take(new)
+            at += len(new)
+            self._theta[:] = engine.theta
+            thetas[at - 1] = self._theta
+        self._total += np.ones(at) @ thetas[:at] - at * self._theta_0
+        return at
+
+    def _add_to_total(self, thetas: Vector) -> None:
+        """The engines have done that."""
+
+    def _facts(self) -> dict[str, Any]:
+        engine = self._steered
+        return {} if engine is None else {"capped_share": engine.clipped / max(engine.chunks, 1)}
+
+    def _parts(self) -> State:
+        engine = self._free or self._steered or self._observed
+        chunk = self._chunk[: self._filled].copy()
+        return {"mode": self._mode, "key": self._key, "chunk": chunk, "engine": engine and engine.to_state()}
+
+    def _restore_parts(self, state: State) -> None:
+        self._mode, self._key = state["mode"], int(state["key"])
+        self._chunk[: self._filled] = state["chunk"]
+        theta, total = self._theta, self._total
+        if self._mode:
+            self._build()
+        if self._mode == "observe" and state["engine"] is not None:
+            self._observed = Observed.from_state(state["engine"])
+        elif state["engine"] is not None:
+            engine = self._free or self._steered
+            assert engine is not None
+            engine.restore(state["engine"])
+            self._theta[:], self._total[:] = theta, total

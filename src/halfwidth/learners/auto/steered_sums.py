@@ -1,0 +1,160 @@
+"""What a steered engine holds: theta, the sums of the equation, mean Hessian, preconditioner and feedback."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from halfwidth.equation import BatchStore
+from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.arguments import Cursor, Moving, Plan, Steering
+from halfwidth.learners.auto.dither import Dither
+from halfwidth.learners.auto.engine_state import engine_state, restore_engine
+from halfwidth.learners.auto.feedback import Response, regress, residual_covariance
+from halfwidth.learners.auto.moments import NOTES, FeedbackNotes
+from halfwidth.learners.auto.steps import Gain, preconditioner
+from halfwidth.schedules import PowerStep
+
+STEP, FEEDBACK_STEP = PowerStep(1.0, 0.505), PowerStep(1.0, 2.0 / 3.0)
+BATCH_CHUNKS, FEWEST_CHUNKS = 4, 4
+WEIGHED_CHUNKS = 8
+_DIFFERENCED = 4
+_SHORT_CHUNK = 128
+_LARGEST_STEP = 0.35
+_SPACING, _FIRST_SPACING = 0.05, 1e-4
+_MOST_BATCHES = 64
+
+
+class SteeredSums:
+    """The state of a steered engine, and what can be computed from it."""
+
+    def __init__(self, theta_0: Vector, chunk_rows: int, *, differences: bool, detect: bool, key: int) -> None:
+        dim = len(theta_0)
+        self.dim, self.m, self.differences, self.detect = dim, chunk_rows, differences, detect
+        self.first = max(-(-max(512, 10 * dim) // chunk_rows), FEWEST_CHUNKS) * chunk_rows  # N0
+        self.batch_rows = BATCH_CHUNKS * chunk_rows if chunk_rows <= _SHORT_CHUNK else max(512, chunk_rows)
+        self.k = self.chunks = self.clipped = 0
+        self.phase = 0  # 0: moving, 1: averaging, 2: estimating
+        self.phase_ends = 2 * self.first
+        self.began, self.restarts, self.prior_rows = 0, 0, 0.0
+        self.truncations: list[int] = []
+        self.gain = Gain(_LARGEST_STEP * chunk_rows / (chunk_rows + dim + 1.0))
+        self.dither = Dither(dim, key)
+        zeros = [np.zeros(dim) for _ in range(4)]
+        matrices = [np.zeros((dim, dim)) for _ in range(3)]
+        self.moving = Moving(theta_0.copy(), theta_0.copy(), zeros[0], matrices[0], zeros[1], np.zeros(1), np.zeros(3))
+        points = [theta_0.copy() for _ in range(3)]
+        spacing = _FIRST_SPACING * np.maximum(1.0, np.abs(theta_0)) if differences else zeros[3]
+        self.steering = Steering(points[0], points[1], points[2], matrices[1], matrices[2], np.zeros(dim), spacing)
+        self.store = BatchStore(dim, self.batch_rows, most_batches(dim), deployed=True)
+        self.notes = FeedbackNotes(dim)
+        self.hessian_sum, self.hessian_rows = np.zeros((dim, dim)), 0.0
+        self.prior = np.zeros(dim)
+        self.bends = np.zeros(dim)
+        self.weighed: int | None = None  # chunks since the point moved, until the move is weighed
+        self.next_refresh = self.next_feedback = 0
+        self.bent, self.learned, self.usual = 0.0, False, math.inf
+        self.turn, self.whole = (
+            0,
+            2 * self.first // chunk_rows,
+        )  # of differences: the next chunk, and how many make them
+
+    def use_hessian(self) -> None:
+        """Before the first chunk: the Hessian is told after all."""
+        self.differences = False
+        self.steering.spacing[:] = 0.0
+
+    def mean_hessian(self) -> Vector:
+        """The mean static Hessian per row; the first phase counts with its last rows only."""
+        rows = self.hessian_rows + self.store.rows
+        return np.asarray((self.hessian_sum + self.store.curvature()) / max(rows, 1.0))
+
+    def _precondition(self, H: Vector) -> None:
+        appeared = (self.prior == 0.0) & (np.diag(H) != 0.0)
+        self.prior[appeared] = np.abs(np.diag(H))[appeared] * math.sqrt(self.m)
+        rows = max(self.hessian_rows + self.store.rows, 1.0)
+        self.steering.P[:] = preconditioner(H, self.steering.J, self.prior / rows)
+
+    def _respace(self) -> None:
+        """The spacing of the differences, from what a row moves a Newton step by."""
+        if not self.differences or self.notes.moments().chunks < 2 * self.dim + 8:
+            return
+        scale = self.noise_scale()
+        self.steering.spacing[:] = np.where(scale > 0.0, _SPACING * scale, self.steering.spacing)
+
+    def noise_scale(self) -> Vector:
+        """The standard deviation of what a row adds to each coordinate of a Newton step."""
+        return np.asarray(np.sqrt(np.square(self._noise_root()).sum(axis=1)))
+
+    def _noise_root(self) -> Vector:
+        """L with L L' the covariance of what a row adds to a Newton step."""
+        values, vectors = np.linalg.eigh(residual_covariance(self.notes.moments(), self.m))
+        return np.asarray(self.steering.P @ (vectors * np.sqrt(np.maximum(values, 0.0))))
+
+    def _use_feedback(self, J: Vector) -> None:
+        """Steer by this slope; what decrements are usual grows with the preconditioner."""
+        before = np.linalg.norm(self.steering.P)
+        self.steering.J[:] = J
+        self._precondition(self.mean_hessian())
+        if before > 0.0:
+            self.moving.guard[:2] *= max(1.0, float(np.linalg.norm(self.steering.P) / before))
+
+    def to_state(self) -> dict[str, Any]:
+        return engine_state(self)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Become what `to_state` described."""
+        restore_engine(self, state)
+
+    def response(self) -> Response:
+        """The feedback as it is seen now."""
+        if not self.detect:
+            return Response(np.zeros((self.dim, self.dim)), 0.0, 0.0)
+        return regress(self.notes.moments(), self.store.curvature() / self.store.rows, self.m)
+
+    def corrections(self) -> tuple[Vector, Vector]:
+        """Q, and the share of the last move in it that rows since then get back."""
+        D = self.moving.D / (self.weighed * self.m) if self.weighed else np.zeros(self.dim)
+        return self.steering.Q + D, D
+
+    def plan(self, most: int = NOTES) -> Plan:
+        """Steps, differences and dithers of the chunks until something else has to happen."""
+        chunks = min(self.store.room // self.m, self.notes.room, most)
+        if self.phase == 0:
+            chunks = 1
+        elif self.weighed is not None:
+            chunks = min(chunks, WEIGHED_CHUNKS - self.weighed)
+        else:
+            chunks = min(chunks, max(1, -(-(self.next_refresh - self.k) // self.m)))
+        if self.phase == 1:
+            chunks = min(chunks, (self.phase_ends - self.k) // self.m)
+        if self.whole:
+            chunks = min(chunks, self.whole)
+        signs = np.zeros(chunks)
+        if self.differences:
+            every = 1 if self.whole else _DIFFERENCED
+            turns = self.turn + np.arange(chunks)
+            signs = np.where(turns % every == 0, 1.0 - 2.0 * (turns // every % 2), 0.0)
+        steps = self._steps(chunks)
+        return Plan(steps, signs, self.dither.ahead(self.chunks, self._plain_steps(chunks)))
+
+    def cursor(self, filled: int) -> Cursor:
+        return Cursor(filled, self.store.open, self.store.length, self.weighed is not None)
+
+    def _steps(self, chunks: int) -> Vector:
+        """The steps of the next chunks, as planned."""
+        steps = np.minimum(self._plain_steps(chunks), self.gain.ahead(chunks) / self.m)
+        ends = self.k + self.m * np.arange(1, chunks + 1)
+        return np.minimum(steps, FEEDBACK_STEP(ends)) if self.learned else steps
+
+    def _plain_steps(self, chunks: int) -> Vector:
+        """The same without feedback, once they are as large as they may be."""
+        ends = self.k + self.m * np.arange(1, chunks + 1)
+        return np.minimum(STEP(ends), self.gain.largest / self.m)
+
+
+def most_batches(dim: int) -> int:
+    """64 batches, and 32 where their matrices would take half a gigabyte."""
+    return _MOST_BATCHES if dim <= 512 else _MOST_BATCHES // 2

@@ -1,0 +1,77 @@
+"""The laws of learners for `auto`, which takes no step, warm start or burn-in: pieces, and states that resume to the bit.
+
+A row of the table is a way in which rows come, and whether a Hessian and feedback are looked at.
+"""
+
+import numpy as np
+import pytest
+
+from halfwidth import Auto, OverlappingBatchMeans
+from halfwidth.errors import BadState
+from halfwidth.learners.warm_start import collect_rows
+from halfwidth.problems import problem
+from halfwidth.state.checkpoint import read_checkpoint, write_checkpoint
+
+WORLDS = {
+    "run": (problem("swap-game", rho=0.9), {}),
+    "run-gradient": (problem("seed-logistic", dim=3), {"gradient_only": True}),
+    "run-none": (problem("iid-linear", dim=2), {"feedback": "none"}),
+    "consume": (problem("ar-logistic", dim=2), {}),
+    "consume-gradient": (problem("ar-logistic", dim=2), {"gradient_only": True}),
+    "consume-detect": (problem("ar-linear", dim=2), {"feedback": "detect", "chunk_rows": 32}),
+}
+table = pytest.mark.parametrize("way", WORLDS)
+N = 9_000
+
+
+def rows_of(world):
+    rows = np.empty((N, world.row_size))
+    collect_rows(world, np.random.default_rng(2), np.zeros(world.dim), np.array(world.state_0), rows)
+    return rows
+
+
+def fresh(way):
+    world, options = WORLDS[way]
+    return Auto(world, seed=7, watchers=[OverlappingBatchMeans(world.dim)], **options)
+
+
+def go_on(learner, way, first, end):
+    if way.startswith("run"):
+        return learner.run(end - first)
+    return learner.consume(rows_of(WORLDS[way][0])[first:end])
+
+
+def assert_same(one, other):
+    assert one.n_seen == other.n_seen
+    np.testing.assert_array_equal(one.theta, other.theta)
+    np.testing.assert_allclose(one.theta_bar, other.theta_bar, rtol=1e-12, atol=1e-14)
+    first, second = one.result(), other.result()
+    np.testing.assert_array_equal(first.params, second.params)
+    np.testing.assert_array_equal(first.covariance, second.covariance)
+    assert first.diagnostics == second.diagnostics
+
+
+@table
+@pytest.mark.parametrize("at", [0, 100, 2_111, 5_000])
+def test_a_resumed_run_ends_with_the_same_bits(way, at, tmp_path):
+    whole = go_on(fresh(way), way, 0, N)
+    part = go_on(fresh(way), way, 0, at)
+    write_checkpoint(tmp_path / "state", part.to_state())
+    resumed = Auto.from_state(read_checkpoint(tmp_path / "state"), WORLDS[way][0])
+    assert_same(go_on(resumed, way, at, N), whole)
+
+
+@table
+def test_pieces_are_the_whole(way):
+    pieces = fresh(way)
+    for first, end in ((0, 777), (777, 3_840), (3_840, 6_001), (6_001, N)):
+        go_on(pieces, way, first, end)
+    assert_same(pieces, go_on(fresh(way), way, 0, N))
+
+
+def test_a_state_of_another_problem_is_refused():
+    state = fresh("run").run(3_000).to_state()
+    with pytest.raises(BadState, match=r"state\.problem"):
+        Auto.from_state(state, problem("swap-game", rho=0.5))
+    with pytest.raises(BadState, match=r"state\.kind must be 'auto'"):
+        Auto.from_state(state | {"kind": "one-step"}, WORLDS["run"][0])

@@ -1,0 +1,134 @@
+"""Ask and tell: the same as the compiled loop, with anyone's gradients; states; ways that cannot be mixed."""
+
+import numpy as np
+import pytest
+
+from halfwidth import Auto, FixedBatchMeans
+from halfwidth.errors import InputError, NotEnoughData
+from halfwidth.learners.warm_start import collect_rows
+from halfwidth.problems import problem
+
+
+def gradients_of(world, points, rows):
+    found = np.empty((len(points), len(rows), world.dim))
+    for at, point in enumerate(points):
+        for i, row in enumerate(rows):
+            world.gradient(point, row, world.params, found[at, i])
+    return found
+
+
+def hessian_of(world, point, rows):
+    total, u = np.zeros((world.dim, world.dim)), np.empty(world.dim)
+    for row in rows:
+        w, c = world.hessian(point, row, world.params, u)
+        total += w * np.outer(u, u) + c * np.eye(world.dim)
+    return total
+
+
+def drive(learner, world, n, *, hessian, summed=False, seed=4):
+    rng, state = np.random.default_rng(seed), np.array(world.state_0)
+    while learner.n_seen < n:
+        request = learner.ask()
+        assert learner.ask() is request
+        rows = np.empty((request.rows, world.row_size))
+        collect_rows(world, rng, np.array(request.theta), state, rows)
+        gradients = gradients_of(world, request.points, rows)
+        told = gradients.sum(axis=1).tolist() if summed else gradients
+        learner.tell(request, told, hessian=hessian_of(world, request.points[1], rows) if hessian else None)
+    return learner
+
+
+@pytest.mark.parametrize("hessian", [True, False], ids=["hessian", "gradients"])
+@pytest.mark.parametrize(("name", "settings"), [("swap-game", {"rho": 0.5}), ("seed-logistic", {"dim": 2})])
+def test_the_same_rows_give_the_same_interval_as_the_compiled_loop(name, settings, hessian):
+    world = problem(name, **settings)
+    compiled = Auto(world, gradient_only=not hessian, seed=4).run(6_400)
+    watcher = FixedBatchMeans(2)
+    told = Auto(dim=2, seed=4, chunk_rows=64, watchers=[watcher], theta_0=world.theta_0)
+    drive(told, world, 6_400, hessian=hessian, summed=not hessian)
+    one, other = compiled.result(), told.result()
+    np.testing.assert_allclose(other.params, one.params, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(other.bse, one.bse, rtol=1e-10)
+    np.testing.assert_allclose(told.theta_bar, compiled.theta_bar, atol=1e-2)  # the loop counts a step with its row
+    assert one.law.nu == pytest.approx(other.law.nu, rel=1e-10)
+    assert watcher.n_seen == told.n_seen == 6_400
+
+
+def test_a_told_run_resumes_to_the_bit():
+    world = problem("swap-game", rho=0.5)
+    rng, state = np.random.default_rng(4), np.array(world.state_0)
+    whole, part = Auto(dim=2, seed=1), Auto(dim=2, seed=1)
+    for at in range(60):
+        request = whole.ask()
+        rows = np.empty((request.rows, 2))
+        collect_rows(world, rng, np.array(request.theta), state, rows)
+        gradients = gradients_of(world, request.points, rows)
+        whole.tell(request, gradients)
+        if at == 37:
+            part = Auto.from_state(part.to_state())
+        part.tell(part.ask(), gradients)
+    np.testing.assert_array_equal(part.theta, whole.theta)
+    np.testing.assert_array_equal(part.result().covariance, whole.result().covariance)
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_an_optimiser_of_one_s_own_gets_least_squares_and_an_interval(resumed):
+    rng, truth = np.random.default_rng(0), np.array([1.0, -1.0, 0.5])
+    learner, theta, kept = Auto(dim=3), np.zeros(3), []
+    for k in range(800):
+        X = rng.standard_normal((64, 3))
+        y = X @ truth + rng.standard_normal(64)
+        error = X @ theta - y
+        learner.tell(theta=theta, gradients=error[:, None] * X, hessian=X.T @ X)
+        kept.append((X, y))
+        theta = theta - 0.2 / np.sqrt(k + 1.0) * (error @ X) / 64
+        if resumed and k == 500:
+            learner = Auto.from_state(learner.to_state())
+    result = learner.result()
+    used = kept[len(kept) - result.n // 64 :]
+    X, y = (np.concatenate(column) for column in zip(*used, strict=True))
+    assert not result.feedback.detected
+    np.testing.assert_allclose(result.params, np.linalg.lstsq(X, y, rcond=None)[0], rtol=1e-9)
+    np.testing.assert_allclose(result.bse, 1.0 / np.sqrt(result.n), rtol=0.35)
+    assert result.interval().covers(truth).sum() >= 2
+
+
+def test_the_ways_to_drive_it_cannot_be_mixed():
+    world = problem("iid-linear", dim=2)
+    rows = np.zeros((10, 3))
+    with pytest.raises(InputError, match=r"driven by run\(...\) and cannot go on by consume"):
+        Auto(world).run(10).consume(rows)
+    with pytest.raises(InputError, match="cannot go on by run"):
+        Auto(world).consume(rows).run(10)
+    asked = Auto(world)
+    asked.ask()
+    with pytest.raises(InputError, match=r"cannot go on by tell\(theta"):
+        asked.tell(theta=np.zeros(2), gradients=np.zeros((64, 2)), hessian=np.eye(2))
+
+
+def test_what_is_told_is_checked_before_anything_is_taken_in():
+    learner = Auto(dim=2)
+    request = learner.ask()
+    p = len(request.points)
+    with pytest.raises(InputError, match=rf"gradients must have shape \({p}, 64, 2\), or \({p}, 2\)"):
+        learner.tell(request, np.zeros((p, 63, 2)))
+    with pytest.raises(InputError, match="gradients must be finite"):
+        learner.tell(request, np.full((p, 2), np.nan))
+    with pytest.raises(InputError, match="hessian must be finite, of shape"):
+        learner.tell(request, np.zeros((p, 2)), hessian=np.zeros(2))
+    assert learner.n_seen == 0
+    learner.tell(request, np.ones((p, 2)))
+    with pytest.raises(InputError, match="request must be the one that ask"):
+        learner.tell(request, np.ones((p, 2)))
+    with pytest.raises(InputError, match="hessian must be given with every tell, or with none"):
+        learner.tell(learner.ask(), np.ones((len(learner.ask().points), 2)), hessian=np.eye(2))
+    with pytest.raises(InputError, match="tell takes a request"):
+        learner.tell(gradients=np.ones((64, 2)))
+    with pytest.raises(InputError, match="hessian must be given with a theta of your own"):
+        Auto(dim=2).tell(theta=np.zeros(2), gradients=np.ones((64, 2)))
+    with pytest.raises(InputError, match="either a problem or dim"):
+        Auto()
+    with pytest.raises(InputError, match="feedback must be None, 'none' or 'detect'"):
+        Auto(dim=2, feedback="maybe")
+    with pytest.raises(NotEnoughData):
+        learner.result()

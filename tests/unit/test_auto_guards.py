@@ -1,0 +1,97 @@
+"""`auto` under attack: rotations, overcompensation, correlated noise; steps never climb, excursions are taken back."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+from halfwidth import Auto, Problem
+from halfwidth.errors import Diverged
+from halfwidth.learners.auto.absorb import FAR, clipped_step, unusual
+from halfwidth.learners.auto.steps import LEAST_EIGENVALUE, Gain, climbing_removed, preconditioner
+from halfwidth.problems import problem
+
+
+def test_a_jacobian_that_climbs_is_raised_and_its_rotation_kept():
+    H, J = np.diag([1.0, 4.0]), np.array([[-1.1, 3.0], [-3.0, -1.0]])
+    safe = climbing_removed(H, J)
+    root = np.diag([1.0, 0.5])
+    M = root @ safe @ root
+    assert np.linalg.eigvalsh(0.5 * (M + M.T))[0] == pytest.approx(LEAST_EIGENVALUE)
+    np.testing.assert_allclose(M - M.T, root @ (J - J.T) @ root, atol=1e-12)
+    np.testing.assert_array_equal(climbing_removed(H, 0.0 * J), H)
+    rotation = np.array([[0.0, 20.0], [-20.0, 0.0]])
+    np.testing.assert_array_equal(climbing_removed(np.eye(2), rotation), np.eye(2) + rotation)
+
+
+def test_a_negative_slope_on_correlated_noise_steps_downhill():
+    """H + J of -0.12, as measured under AR(0.995) noise: the preconditioner is 15, not -8."""
+    assert preconditioner(np.eye(1), -1.12 * np.eye(1), np.zeros(1))[0, 0] == pytest.approx(15.0)
+
+
+def test_directions_that_no_row_has_shown_do_not_move():
+    P = preconditioner(np.diag([2.0, 0.0]), np.zeros((2, 2)), np.array([2.0, 0.0]))
+    np.testing.assert_allclose(P, np.diag([0.25, 0.0]))
+
+
+def test_the_gain_begins_small_and_shrinks_after_an_excursion():
+    gain = Gain(0.34)
+    np.testing.assert_allclose(gain.ahead(5), [0.05, 0.1, 0.2, 0.34, 0.34])
+    gain.advance(200)
+    assert gain.ahead(1)[0] == pytest.approx(0.34)
+    gain.reset(0.25)
+    assert gain.ahead(100).max() <= 0.34 * 0.25 * 1.02**99
+
+
+def test_an_excursion_is_two_decrements_far_above_what_is_usual():
+    guard = np.zeros(3)
+    rng = np.random.default_rng(0)
+    assert not any(unusual(q, guard) for q in rng.chisquare(1.0, 5_000))
+    usual = guard[0]
+    assert not unusual(2.0 * FAR * usual, guard)
+    assert unusual(2.0 * FAR * usual, guard)
+
+
+def test_clipped_steps_end_at_the_minimum_and_never_climb():
+    assert clipped_step(0.5, 2.0, 1.0) == 0.5
+    assert clipped_step(0.5, 2.0, 8.0) == 0.25
+    assert clipped_step(0.5, -1.0, 1.0) == 0.0
+
+
+@pytest.mark.parametrize("strength", [2.0, 5.0, 20.0])
+def test_a_rotating_game_is_learned_and_its_excursions_are_told(strength):
+    world = problem("rotating-game", strength=strength)
+    for seed in range(3):
+        result = Auto(world, seed=seed).run(30_000).result()
+        assert result.feedback.detected
+        assert result.feedback.strength == pytest.approx(strength, rel=0.5)
+        assert np.abs((result.params - world.theta_star) / result.bse).max() < 5.0
+        assert result.diagnostics.truncations == len(result.truncations)
+        assert all(0 < row < 30_000 - result.n for row in result.truncations)
+        assert bool(result.truncations) == (strength > 2.0)
+        assert ("truncations: theta was taken back" in result.summary()) == bool(result.truncations)
+
+
+def test_after_too_many_excursions_it_gives_up_with_advice():
+    """A gradient that points downhill."""
+
+    def gradient(theta, row, params, grad):
+        grad[0] = row[0] - theta[0]
+
+    def hessian(theta, row, params, direction):
+        direction[0] = 0.0
+        return 0.0, 1.0
+
+    rows = np.random.default_rng(0).standard_normal((100_000, 1))
+    world = Problem(1, njit(gradient), hessian=njit(hessian), row_size=1)
+    with pytest.raises(Diverged, match=r"ran away 13 times.*check that the gradient points uphill"):
+        Auto(world, feedback="detect").consume(rows)
+
+
+def test_nothing_is_reported_between_an_excursion_and_a_fresh_start():
+    world = problem("rotating-game", strength=5.0)
+    learner = Auto(world, seed=0)
+    while not learner._steered or not learner._steered.truncations:
+        learner.run(64)
+    assert learner._steered.store.rows == 0
+    assert learner._steered.notes.moments().chunks == 0
+    np.testing.assert_array_equal(learner.theta, world.theta_0)
