@@ -91,9 +91,10 @@ def main():
             result = Auto(world, gradient_only=gradient_only).consume(np.column_stack([X, y])).result()
             away = np.abs(result.params - fit) / errors
             ratio = np.median(result.bse / errors)
+            how = "gradients only" if gradient_only else "Hessian"
             print(
-                f"{name} {kind}, {len(X):,} rows, {'gradients only' if gradient_only else 'Hessian'}: median "
-                f"{np.median(away):.2g}, worst {away.max():.2g}; standard errors {ratio:.2f} times HAC's; {result.status}"
+                f"{name} {kind}, {len(X):,} rows, {how}: median {np.median(away):.2g}, worst {away.max():.2g}; "
+                f"standard errors {ratio:.2f} times HAC's; {result.status}"
             )
 
 

@@ -149,7 +149,7 @@ class Twin:
         return y, x, np.array([c.dither for c in chunks]), sum(c.renewal for c in chunks)
 
     def response(self, mean):
-        d, m = self.d, self.m
+        d = self.d
         y, x, z, R = self.regression(self.chunks)
         count, none = len(y), np.zeros_like(mean)
         slope, explained = self.slope(x, y)

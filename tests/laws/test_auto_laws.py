@@ -1,4 +1,4 @@
-"""The laws of learners for `auto`, which takes no step, warm start or burn-in: pieces, and states that resume to the bit.
+"""The laws of learners for `auto`, which takes no step, warm start or burn-in: pieces, and states that resume.
 
 A row of the table is a way in which rows come, and whether a Hessian and feedback are looked at.
 """

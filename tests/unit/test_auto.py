@@ -16,7 +16,7 @@ from halfwidth.inference.batch_result import BatchesResult, in_pairs
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.dither import Dither
-from halfwidth.learners.auto.feedback import Instrument, Response, regress
+from halfwidth.learners.auto.feedback import Response, regress
 from halfwidth.learners.auto.moments import FeedbackNotes, Moments
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.methods import Setting, method

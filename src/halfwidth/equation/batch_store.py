@@ -180,11 +180,10 @@ class BatchStore:
 
     def note(self) -> None:
         """Close the batches that are full; merge neighbours when all of them are."""
-        first = self.open
         while self.open < self.capacity and self.sums.n[self.open] >= self.length:
+            if not self.single:
+                self._closed += self.sums.H[self.open]  # one by one: the order must not depend on how rows are cut
             self.open += 1
-        if self.open > first and not self.single:
-            self._closed += self.sums.H[first : self.open].sum(axis=0)
         if self.open == self.capacity:
             self.merge()
 

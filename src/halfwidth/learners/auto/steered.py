@@ -11,8 +11,8 @@ Rows are gathered into chunks of m; theta is deployed for a whole chunk and move
 
 N0 is the first multiple of m from max(512, 10 d, 4 m) on; while decrements are still falling, the first phase goes on.
 Steps are min(k^-0.505, 0.35 / (m + d + 1)) for the chunk's gradient sum, and at most k^-2/3 once a feedback was seen
-over 32 renewals of theta times its gain (`feedback`): one that is curved in theta shifts the centre by a multiple of the
-variance of the deployed theta, which is of the order of the step, and with k^-0.505 that stays the same number of
+over 32 renewals of theta times its gain (`feedback`): one that is curved in theta shifts the centre by a multiple of
+the variance of the deployed theta, which is of the order of the step, and with k^-0.505 that stays the same number of
 standard errors at every n. Any earlier, theta would not move enough to show what the feedback is. At a refresh the
 linearisation point moves to
 
