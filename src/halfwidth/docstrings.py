@@ -1,8 +1,8 @@
-"""Docstrings that classes share: an argument that several classes take is described once, in their base class.
+"""Docstrings that classes share: what several classes take is described once, in their base class.
 
 A class documents its own arguments. `share_parameters` completes its docstring with the entries of its base class for
-the other arguments of its constructor, in the order of the signature, and with the base's section Raises if it has
-none; `help` and documentation tools see the whole.
+the other arguments of its constructor, in the order of the signature, with the base's attributes, and with the base's
+section Raises if it has none; `help` and documentation tools see the whole.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _HEADER = re.compile(r"^    (\w[\w ]*)\n    -{3,}\n", re.MULTILINE)
 
 
 def share_parameters(cls: type, *more: str) -> None:
-    """Complete the docstring of a class from that of its first base class, mixins of scikit-learn aside.
+    """Complete the docstring of a class from that of the nearest base class that documents its arguments.
 
     Parameters
     ----------
@@ -24,20 +24,29 @@ def share_parameters(cls: type, *more: str) -> None:
     *more : str
         Entries for arguments that the constructor of the base class does not have.
     """
-    base = next(base for base in cls.__bases__ if not base.__module__.startswith("sklearn."))
-    if not cls.__doc__ or not base.__doc__:  # Python was told to drop docstrings
+    if not cls.__doc__:  # Python was told to drop docstrings
         return
     summary, own = _sections(cls.__doc__)
-    _, shared = _sections(base.__doc__)
-    known = _entries("".join(more)) | _entries(shared.get("Parameters", "")) | _entries(own.get("Parameters", ""))
-    names = [name for name in _arguments(cls) if name in known]
-    sections = {"Parameters": "".join(known[name] for name in names) + "\n"}
-    if "Raises" in shared:
-        sections["Raises"] = shared["Raises"]
-    sections |= {name: text for name, text in own.items() if name != "Parameters"}
+    shared = next((found for found in map(_shared, cls.__mro__[1:]) if found), {})
+    known = _entries("".join(more)) | _joined("Parameters", shared, own)
+    entries = {"Parameters": {name: known[name] for name in _arguments(cls) if name in known}}
+    entries["Attributes"] = _joined("Attributes", shared, own)
+    sections = {"Raises": shared["Raises"]} if "Raises" in shared else {}
+    sections |= own | {name: "".join(found.values()) + "\n" for name, found in entries.items() if found}
     ordered = sorted(sections.items(), key=lambda section: _ORDER.index(section[0]))
     body = "".join(f"    {name}\n    {'-' * len(name)}\n{text}" for name, text in ordered)
     cls.__doc__ = f"{summary.rstrip()}\n\n{body.rstrip()}\n    "
+
+
+def _shared(base: type) -> dict[str, str]:
+    """The sections of a base class, or nothing if it does not document its arguments."""
+    sections = _sections(base.__doc__ or "")[1]
+    foreign = base.__module__.startswith("sklearn.")  # whose mixins document no arguments of ours
+    return sections if "Parameters" in sections and not foreign else {}
+
+
+def _joined(name: str, shared: dict[str, str], own: dict[str, str]) -> dict[str, str]:
+    return _entries(shared.get(name, "")) | _entries(own.get(name, ""))
 
 
 def _arguments(cls: type) -> list[str]:

@@ -14,6 +14,11 @@ class Base:
     seed : int
         The seed.
 
+    Attributes
+    ----------
+    n_seen : int
+        Rows seen.
+
     Raises
     ------
     InputError
@@ -52,6 +57,11 @@ def test_arguments_of_the_base_class_are_added_in_the_order_of_the_signature():
     **options
         What `Base` takes.
 
+    Attributes
+    ----------
+    n_seen : int
+        Rows seen.
+
     Raises
     ------
     InputError
@@ -78,6 +88,17 @@ def test_entries_of_the_class_itself_win():
     assert "Another seed." in Child.__doc__
     assert "The seed." not in Child.__doc__
     assert Child.__doc__.index("dim : int") < Child.__doc__.index("seed : int")
+
+
+def test_the_nearest_documented_base_is_taken():
+    class Mixin:
+        """A mixin."""
+
+    class Child(Mixin, Base):
+        """A child."""
+
+    share_parameters(Child)
+    assert "The dimension," in Child.__doc__
 
 
 def test_without_docstrings_nothing_happens():
