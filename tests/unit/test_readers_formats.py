@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import bz2
+import io
 import json
 import sqlite3
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,9 @@ def test_partition_keys_are_columns(tmp_path: Path) -> None:
         pq.write_table(pa.table({"a": [ROWS[0][row][0]], "y": [ROWS[1][row]]}), folder / "part.parquet")
     assert _read(tmp_path) == ROWS
     assert open_stream(tmp_path, formula="y ~ shop").feature_names == ("shop[T.z]",)
+    assert _read(f"{tmp_path}/*/*/*.parquet") == ROWS
+    single = open_stream(tmp_path / "b=2" / "shop=x%20y" / "part.parquet", target="y")
+    assert single.feature_names == ("a",)
 
 
 def test_rows_as_dictionaries() -> None:
@@ -198,3 +203,22 @@ def test_a_query_needs_a_database(tmp_path: Path) -> None:
 def test_bad_reader_options_are_named(tmp_path: Path, options: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         _read(_write(tmp_path / "x.csv", "a,b,y\n1,2,3\n"), **options)
+
+
+def test_a_name_that_two_columns_share_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b"a,b,y,c,c\n1,2,3,4,5\n"
+    path = _write(tmp_path / "x.csv", text)
+    assert _read(path)[1] == [3.0]
+    for source in (path, "-"):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        with pytest.raises(BadRow, match=r"column 'c': there is no such column.*two columns share"):
+            open_stream(source, target="y", features=["a", "c"])
+    frame = pd.DataFrame([[1.0, 2.0, 3.0, 4.0]], columns=["a", "b", "y", "a"])
+    with pytest.raises(BadRow, match="column 'a': there is no such column"):
+        _read(frame)
+
+
+def test_a_decimal_comma_that_was_not_found_is_suggested(tmp_path: Path) -> None:
+    path = _write(tmp_path / "x.csv", 'a,b,y\n1.5,2,3\n"2,5",2,3\n')
+    with pytest.raises(BadRow, match=r"'2,5' is not a number \(a decimal comma\? decimal=',', --decimal ,"):
+        _read(path)

@@ -138,6 +138,11 @@ def test_numbers_as_levels_are_the_same_however_they_are_written(tmp_path: Path)
     assert _stacked(stream)[:, 0].tolist() == [0.0, 1.0, 0.0, 1.0, 0.0]
 
 
+def test_long_numbers_as_levels_stay_apart() -> None:
+    table = {"k": [2**53, 2**53 + 1, 2**63 - 1], "y": [1.0, 2.0, 3.0]}
+    assert len(open_stream(table, formula="y ~ C(k)").feature_names) == 2
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [

@@ -29,7 +29,7 @@ from halfwidth.streams.sources import byte_stream
 from halfwidth.streams.sources.files import find_files, natural_key
 
 Rows = list[tuple[float, int, bool, float]]
-_finite = st.floats(allow_nan=False, allow_infinity=False)
+_finite = st.floats(-1e100, 1e100)
 _rows = st.lists(st.tuples(_finite, st.integers(-(2**53), 2**53), st.booleans(), _finite), min_size=1, max_size=60)
 _NAMES = ("a", "i", "flag", "y")
 

@@ -23,7 +23,7 @@ BROKEN_ROW = "broken row"
 BROKEN_FILE = "broken file"
 MISSING_COLUMN = "missing column"
 ORDER = "out of time order"
-NO_NUMBER = "the formula gives no finite number here"
+NO_NUMBER = "the formula gives no finite number here, or one beyond 1e100"
 
 LARGEST = 1e100
 """Numbers beyond this have squares beyond all numbers."""
@@ -34,7 +34,7 @@ _ADVICE = {
     LEVEL: "give such levels columns of their own, unknown_level='add', or one for all, unknown_level='other' "
     "(--unknown-level add or other)",
     BROKEN_FILE: "repair or replace the file; the rows before it were read",
-    MISSING_COLUMN: "name an existing column; names are case sensitive",
+    MISSING_COLUMN: "name an existing column; names are case sensitive, and one that two columns share is none",
     ORDER: "sort the rows by time first, or leave out the time column if their order does not matter",
 }
 
@@ -142,6 +142,11 @@ class Faults:
         self.mark(np.isnan(values) & bad, MISSING, column)
         self.mark(np.isinf(values), INFINITE, column)
         self.mark(np.isfinite(values) & (np.abs(values) > LARGEST), TOO_LARGE, column)
+
+
+def beyond(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which numbers are missing, infinite or too large."""
+    return np.asarray(~(np.abs(values) <= LARGEST))
 
 
 def usable(values: NDArray[np.float64]) -> bool:

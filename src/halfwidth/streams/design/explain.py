@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from halfwidth.streams.design.bad_rows import (
 if TYPE_CHECKING:
     from halfwidth.streams.design.plan import Plan
 
+_DECIMAL_COMMA = re.compile(r"^\s*[-+]?\d[\d.]*,\d+\s*$")
 _SAYS = {
     MISSING: "the value is missing",
     TEXT: "{value!r} is not a number",
@@ -52,4 +54,6 @@ def explain_cell(parts: Sequence[Block], row: int, why: tuple[str, str | None, s
         known = column in part.batch.schema.names
         value = part.column(column)[row].as_py() if known and column else "computed by the formula"
         detail = _SAYS[reason].format(value=value, expected=expected)
+        if reason == TEXT and _DECIMAL_COMMA.match(str(value)):
+            detail += " (a decimal comma? decimal=',', --decimal ,; thousands apart? thousands=',', --thousands ,)"
     return fault(part.file, part.before + row + 1, column, reason, detail)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from halfwidth.errors import InputError
 from halfwidth.streams.block import Array, Block
-from halfwidth.streams.design.bad_rows import FORMULA, NO_NUMBER, Faults
+from halfwidth.streams.design.bad_rows import FORMULA, NO_NUMBER, Faults, beyond, usable
 from halfwidth.streams.design.bases import Constants
 from halfwidth.streams.design.columns import TIME, is_numeric, known_columns, number_column, time_kind
 from halfwidth.streams.design.expressions import Column, Expression, columns_of, evaluate
@@ -116,17 +116,17 @@ class FormulaInputs:
         for text, factor in self.factors.items():
             if isinstance(factor, BasisSpec):
                 values = rows.evaluate(factor.expression)[faults.usable(False)]
-                finite = values[np.isfinite(values)]
+                finite = values[~beyond(values)]
                 if not len(finite):
                     raise InputError(f"formula {formula.text!r}: {text} has no finite value in the first rows")
                 self.constants[text] = factor.basis.learn(finite, factor.parameters)
         self._transform(rows, faults)
         self._check_usable(formula, faults)
-        usable = faults.usable(False)
-        self.rows_learned = int(usable.sum())
+        good = faults.usable(False)
+        self.rows_learned = int(good.sum())
         for text, factor in self.factors.items():
             if isinstance(factor, CategorySpec):
-                self.levels[text].learn(parts, usable, factor.reference, factor.declared)
+                self.levels[text].learn(parts, good, factor.reference, factor.declared)
 
     def _check_usable(self, formula: Formula, faults: Faults) -> None:
         if not faults.usable(False).any():
@@ -152,10 +152,8 @@ class FormulaInputs:
                     rows.values[text] = factor.basis.apply(values, factor.parameters, self.constants[text])
             else:
                 continue
-            with np.errstate(over="ignore", invalid="ignore"):
-                clean = np.isfinite(rows.values[text].sum())
-            if not clean:
-                faults.mark(np.asarray(~np.isfinite(rows.values[text]).all(axis=1)), FORMULA, text, NO_NUMBER)
+            if not usable(rows.values[text]):
+                faults.mark(beyond(rows.values[text]).any(axis=1), FORMULA, text, NO_NUMBER)
 
     def numbers(self, parts: Sequence[Block], faults: Faults, only: Sequence[str] | None = None) -> Inputs:
         """The numeric factors of these rows; `only` some columns are read where there is no response."""
@@ -164,11 +162,11 @@ class FormulaInputs:
         return rows
 
     def categories(
-        self, rows: Inputs, parts: Sequence[Block], faults: Faults, usable: NDArray[np.bool_], unknown_level: str
+        self, rows: Inputs, parts: Sequence[Block], faults: Faults, good: NDArray[np.bool_], unknown_level: str
     ) -> None:
-        """The levels of these rows; those of usable rows that are new are dealt with as asked for."""
+        """The levels of these rows; those of good rows that are new are dealt with as asked for."""
         for text, known in self.levels.items():
-            rows.codes[text] = known.codes(parts, faults, usable, unknown_level)
+            rows.codes[text] = known.codes(parts, faults, good, unknown_level)
 
     def settled(self, term: Term) -> Term:
         """The term with bare columns of text replaced by categories."""

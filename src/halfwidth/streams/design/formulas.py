@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from halfwidth.errors import InputError
 from halfwidth.streams.block import Array, Block
-from halfwidth.streams.design.bad_rows import FORMULA, LEVEL, NO_NUMBER, Faults
+from halfwidth.streams.design.bad_rows import FORMULA, LEVEL, NO_NUMBER, Faults, beyond, usable
 from halfwidth.streams.design.columns import DesignRows, RowRules
 from halfwidth.streams.design.expressions import columns_of
 from halfwidth.streams.design.factors import CategorySpec
@@ -99,11 +99,11 @@ class FormulaDesign:
         response = offset = None
         if self.computes_response and self.formula.response is not None and not rules.predicting:
             response = rows.evaluate(self.formula.response)
-            faults.mark(~np.isfinite(response), FORMULA, self.formula.response_name, NO_NUMBER)
+            faults.mark(beyond(response), FORMULA, self.formula.response_name, NO_NUMBER)
         for expression in self._offsets:
             offset = rows.evaluate(expression) + (0.0 if offset is None else offset)
         if offset is not None:
-            faults.mark(~np.isfinite(offset), FORMULA, "offset()", NO_NUMBER)
+            faults.mark(beyond(offset), FORMULA, "offset()", NO_NUMBER)
         learning = faults.usable(rules.stops) & (not rules.predicting)
         self.inputs.categories(rows, parts, faults, learning, rules.unknown_level)
         if rules.unknown_level != "error":
@@ -135,13 +135,11 @@ class FormulaDesign:
             faults.mark(empty, LEVEL, column, f"no row before had these levels of {column} together")
 
     def _mark(self, X: Array, faults: Faults) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            clean = np.isfinite(X.sum())
-        for column, name in enumerate(() if clean else self._names):
-            faults.mark(~np.isfinite(X[:, column]), FORMULA, name, NO_NUMBER)
+        for column, name in enumerate(() if usable(X) else self._names):
+            faults.mark(beyond(X[:, column]), FORMULA, name, NO_NUMBER)
 
-    def _grow(self, rows: Inputs, usable: NDArray[np.bool_], *, in_order: bool) -> None:
-        """Give columns to the cells into which usable rows fall for the first time."""
+    def _grow(self, rows: Inputs, good: NDArray[np.bool_], *, in_order: bool) -> None:
+        """Give columns to the cells into which good rows fall for the first time."""
         found: list[tuple[int, Cell]] = []
         for number, coded in enumerate(self._coded):
             shape = tuple(len(self.inputs.levels[text].names) for text, _ in coded.categories)
@@ -149,9 +147,9 @@ class FormulaDesign:
                 places = _widened(coded, chosen, shape)
                 codes = tuple(rows.codes[text] for text, _ in coded.categories)
                 if not codes:
-                    found += [(0, (number, chosen, ()))] if places == -2 and usable.any() else []
+                    found += [(0, (number, chosen, ()))] if places == -2 and good.any() else []
                     continue
-                new = _first_rows(places, codes, usable)
+                new = _first_rows(places, codes, good)
                 found += [(row, (number, chosen, levels)) for row, levels in new]
         if in_order:
             found.sort(key=lambda item: item[0])

@@ -22,6 +22,7 @@ from halfwidth.streams.design.convert import as_text, no_text, plain
 MOST_LEVELS = 1_000
 OTHER = "other"
 _FEW = 10
+_WHOLE = re.compile(r"^[-+]?\d{1,300}$")
 _NUMBER_LIKE = re.compile(r"^\s*[$€£]?\s*[-+]?[\d][\d.,' ]*\s*[%$€£]?\s*$")
 _DATE_LIKE = re.compile(r"^\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}.*)?\s*$")
 
@@ -122,6 +123,8 @@ class Levels:
     def _canonical(self, text: str) -> str:
         if not self.numeric:
             return text
+        if _WHOLE.match(text):
+            return str(int(text))  # exact, however long
         try:
             value = float(text)
         except ValueError:

@@ -33,6 +33,7 @@ _SUFFIXES = {
     ".pq": "parquet",
 }
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+_MAGIC = re.compile(r"[*?\[]")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -92,7 +93,9 @@ def describe(name: str, format: str | None) -> DataFile | None:
 def find_files(source: str | os.PathLike[str], format: str | None = None) -> list[DataFile]:
     """The files that a path, folder or glob stands for, in natural order."""
     name = os.fspath(source)
+    root = None
     if os.path.isdir(name):
+        root = name
         found = [
             os.path.join(folder, file)
             for folder, _, files in os.walk(name)
@@ -104,15 +107,19 @@ def find_files(source: str | os.PathLike[str], format: str | None = None) -> lis
         found = [name]
         rule = "exist"
     else:
+        root = os.path.dirname(name[: _MAGIC.search(name).start()]) or "."  # type: ignore[union-attr]  # has_magic
         found = [path for path in glob.glob(name, recursive=True) if os.path.isfile(path)]
         rule = "match at least one file"
     if not found or not os.path.exists(found[0]):
         raise InputError.of("source", rule, name)
-    return describe_all(sorted(found, key=natural_key), format)
+    return describe_all(sorted(found, key=natural_key), format, root)
 
 
-def describe_all(names: Sequence[str], format: str | None) -> list[DataFile]:
-    """Descriptions of the named files in the given order; one that does not exist or tell its format raises."""
+def describe_all(names: Sequence[str], format: str | None, root: str | None = None) -> list[DataFile]:
+    """Descriptions of the named files in the given order; one that does not exist or tell its format raises.
+
+    Folders below `root` may name partition keys.
+    """
     described = []
     for name in names:
         try:
@@ -123,7 +130,8 @@ def describe_all(names: Sequence[str], format: str | None) -> list[DataFile]:
         if file is None:
             rule = f"end in {', '.join(sorted(_SUFFIXES))} (text also in .gz, .zst, .bz2), or come with format="
             raise InputError.of("source", rule, name)
-        described.append(DataFile(name, file.format, file.compression, Stamp.of(status), partition_keys(name)))
+        keys = {} if root is None else partition_keys(os.path.relpath(name, root))
+        described.append(DataFile(name, file.format, file.compression, Stamp.of(status), keys))
     return described
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from halfwidth.streams.design.bad_rows import BROKEN_FILE, fault, missing_column
@@ -15,10 +16,14 @@ class Selection:
 
 
 def check_columns(file: str, known: Sequence[str], columns: Sequence[str] | None) -> list[str]:
-    """The columns to read from a file that has the known ones; one that is absent or there twice raises."""
-    if columns is None:
-        return list(dict.fromkeys(known))
+    """The columns to read from a file that has the known ones; one that is absent or there twice raises.
+
+    Without `columns` these are all names that stand for one column.
+    """
     places = set(known)
+    if columns is None:
+        counts = Counter(known) if len(places) < len(known) else {}
+        return [name for name in known if counts.get(name, 1) == 1]
     for name in columns:
         if name not in places:
             raise missing_column(file, name, list(known))
