@@ -153,7 +153,7 @@ class FormulaInputs:
             else:
                 continue
             if not usable(rows.values[text]):
-                faults.mark(beyond(rows.values[text]).any(axis=1), FORMULA, text, NO_NUMBER)
+                faults.mark(np.asarray(beyond(rows.values[text]).any(axis=1)), FORMULA, text, NO_NUMBER)
 
     def numbers(self, parts: Sequence[Block], faults: Faults, only: Sequence[str] | None = None) -> Inputs:
         """The numeric factors of these rows; `only` some columns are read where there is no response."""
