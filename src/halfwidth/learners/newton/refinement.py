@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation import solve_spd
+from halfwidth.equation.linear_algebra import whitening
+from halfwidth.equation.wide_errors import WIDE
 from halfwidth.families import Loss
 from halfwidth.learners.newton.kept_sample import RowSample
 from halfwidth.learners.newton.newton_solver import Rows
@@ -26,6 +28,7 @@ Vector = NDArray[np.float64]
 _ROUNDS = 25
 _CLOSE = 1e-8
 _FAR = 1.0
+LEAST_KEPT, MOST_KEPT = 0.5, 2.0
 
 
 class Refined(NamedTuple):
@@ -88,7 +91,27 @@ def _steps(
         root = np.sqrt(rows.weighted(loss.weight(eta, rows.y)))[:, None] * rows.Z
         kept = (remainder, root.T @ root)
     remainder, bent = kept
+    bent, held = _within(bent, curvature, full)
     share = (1.0 - 1.0 / sample.multiple) * np.square(remainder)
     covariance = solve_spd(bent + full, (rows.Z.T * share) @ rows.Z)
     covariance = solve_spd(bent + full, covariance.T)
-    return Refined(point, bent, np.asarray(0.5 * (covariance + covariance.T)), settled, remainder)
+    return Refined(point, bent, np.asarray(0.5 * (covariance + covariance.T)), settled and held, remainder)
+
+
+def _within(bent: Vector, curvature: Vector, full: Vector) -> tuple[Vector, bool]:
+    """The corrected curvature, no less than half and no more than twice the expanded one; and whether it was so.
+
+    A direction that few of the sampled rows tell about would else be left with no curvature, or a negative one.
+    """
+    from scipy.linalg.lapack import dpotrf
+
+    A = curvature + full
+    if len(A) > WIDE:  # too dear to look at every direction
+        regular = dpotrf(bent + full, lower=1)[1] == 0
+        return (bent, True) if regular else (curvature, False)
+    C = whitening(A).C
+    values, vectors = np.linalg.eigh(C.T @ (bent + full) @ C)
+    if values.min(initial=1.0) >= LEAST_KEPT and values.max(initial=1.0) <= MOST_KEPT:
+        return bent, True
+    back = A @ C @ vectors
+    return np.asarray(back * np.clip(values, LEAST_KEPT, MOST_KEPT) @ back.T - full), False
