@@ -1,11 +1,14 @@
 """The linearised estimating equation: what `auto`, `fit`, the adapters and the distributed fits feed.
 
 It never sees rows: learners add sums to a `BatchStore` (rows in time order) or a `BucketStore` (groups in any order),
-and the `Equation` of these knows its root, its covariance and the degrees of freedom of every coefficient.
+and the `Equation` of these knows its root, its covariance and the degrees of freedom of every coefficient. It is for
+the packages above it; users meet its results.
 """
 
-from halfwidth.equation.batch_store import BatchStore, Sums, capacity_for
-from halfwidth.equation.equation import Equation
-from halfwidth.equation.linear_algebra import inverse, solution, solve_spd
-
-__all__ = ["BatchStore", "Equation", "Sums", "capacity_for", "inverse", "solution", "solve_spd"]
+from halfwidth.equation.batch_store import BatchStore as BatchStore
+from halfwidth.equation.batch_sums import Sums as Sums
+from halfwidth.equation.batch_sums import capacity_for as capacity_for
+from halfwidth.equation.equation import Equation as Equation
+from halfwidth.equation.linear_algebra import inverse as inverse
+from halfwidth.equation.linear_algebra import solution as solution
+from halfwidth.equation.linear_algebra import solve_spd as solve_spd

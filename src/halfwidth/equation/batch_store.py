@@ -17,56 +17,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from halfwidth.equation.batch_sums import BATCH_STORE_SCHEMA, Sums, capacity_for
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.products import mirrored
-from halfwidth.state.fields import Array, Bool, State, Whole
-from halfwidth.state.schema import Relation, Schema, build, validate
+from halfwidth.state.schema import build, validate
 
-Vector = NDArray[np.float64]
 Edges = NDArray[np.int64]
-
-MOST_BATCHES = 2_048
-MOST_NUMBERS = 2**23
-FEWEST_BATCHES = 32
-_WIDE_NUMBERS = 2**28
-
-
-class Sums(NamedTuple):
-    """What every batch holds, one row of each array a batch; a kernel adds to them in place.
-
-    `moved` counts the rows since the linearisation point last moved, for learners that weigh its moves.
-    """
-
-    H: Vector
-    b: Vector
-    T: Vector
-    n: Vector
-    moved: Vector
-
-
-def capacity_for(dim: int, most_batches: int = MOST_BATCHES, most_numbers: int = MOST_NUMBERS) -> int:
-    """How many batches are kept: a power of two, at least 32; an even number of fewer beyond 2,896 dimensions."""
-    fitting = max(most_numbers // max(dim, 1) ** 2, FEWEST_BATCHES)
-    most = max(2, 2 * (_WIDE_NUMBERS // dim**2 // 2))
-    return int(min(most_batches, 2 ** (fitting.bit_length() - 1), most))
-
-
-def _fits(state: State) -> bool:
-    K, open_, sides = state["capacity"], state["open"], (state["H"].shape[1], state["T"].shape[1])
-    dim, powers = len(state["reference"]), state["length"] // state["first_length"]
-    return (
-        open_ < K
-        and K % 2 == 0
-        and all(side in (0, dim) for side in sides)
-        and state["first_length"] * powers == state["length"]
-        and powers & (powers - 1) == 0
-        and bool(state["n"][open_] < state["length"])
-    )
 
 
 class BatchStore:
@@ -92,27 +54,8 @@ class BatchStore:
     """
 
     kind = "batch-store"
-    version = 1
-    SCHEMA = Schema(
-        kind,
-        version,
-        {
-            "first_length": Whole(1, doc="rows of a batch at first"),
-            "length": Whole(1, doc="rows of a batch now"),
-            "capacity": Whole(2, MOST_BATCHES, doc="most batches"),
-            "open": Whole(0, MOST_BATCHES, doc="which batch is being filled"),
-            "lower": Bool(doc="whether only the lower triangle of H is kept"),
-            "reference": Array(("dim",), doc="what b and T are relative to"),
-            "closed": Array(("side", "side"), doc="sum of H over the closed batches"),
-            "H": Array(("used", "side", "side"), any_width=True, doc="sums of Hessians"),
-            "b": Array(("used", "dim"), doc="sums of H (l - reference) - g"),
-            "T": Array(("used", "wide"), doc="sums of deployed theta - reference, where that is kept"),
-            "n": Array(("used",), low=0.0, doc="rows"),
-            "moved": Array(("used",), low=0.0, doc="rows since the linearisation point moved"),
-        },
-        {"used": lambda s: s["open"] + 1},
-        (Relation("have its batches within its capacity, and its shapes from its dimension", _fits),),
-    )
+    version = BATCH_STORE_SCHEMA.version
+    SCHEMA = BATCH_STORE_SCHEMA
 
     def __init__(
         self,
@@ -145,6 +88,7 @@ class BatchStore:
 
     @property
     def rows(self) -> int:
+        """How many rows were added."""
         return int(self.sums.n.sum())
 
     @property
@@ -244,6 +188,7 @@ class BatchStore:
         self.reference = self.reference - moved
 
     def copy(self) -> Self:
+        """An independent copy."""
         return deepcopy(self)
 
     @contextmanager

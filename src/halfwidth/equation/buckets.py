@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.equation.batch_store import MOST_BATCHES, Sums, capacity_for
+from halfwidth.equation.batch_sums import MOST_BATCHES, Sums, capacity_for
 from halfwidth.errors import InputError
 from halfwidth.state.fields import Array, Bool, State, Whole
 from halfwidth.state.schema import Relation, Schema, build, validate

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from halfwidth.equation.batch_store import BatchStore, Sums
+from halfwidth.equation.batch_store import BatchStore
+from halfwidth.equation.batch_sums import Sums
 from halfwidth.equation.buckets import SMALLEST, BucketStore
 from halfwidth.errors import InputError
 

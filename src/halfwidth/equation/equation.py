@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.equation.batch_store import BatchStore, Sums
+from halfwidth.equation.batch_store import BatchStore
+from halfwidth.equation.batch_sums import Sums
 from halfwidth.equation.linear_algebra import inverse
 
 Vector = NDArray[np.float64]

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.families.likelihood import Likelihood
 from halfwidth.kernels.arrays import Vector
 
 NORMAL_MAD = 0.6744897501960817
 
 
-class Loss(ABC):
+class Loss(Likelihood, ABC):
     """A convex loss of the linear predictor eta and the target y.
 
     A subclass gives `value`, `slope` and `weight`, and overrides what differs from a linear model. Targets and
@@ -202,57 +203,10 @@ class Loss(ABC):
 
         Parameters
         ----------
-        n : float
-            The number of rows, or their total weight.
-        dim : int
-            The number of coefficients.
+        n, dim : float, int
+            The number of rows, or their total weight, and the number of coefficients.
         """
         return
-
-    def null(self, mean: float, variance: float) -> float:
-        """Return the mean loss of the best constant predictor, where `likelihood` is true.
-
-        Parameters
-        ----------
-        mean, variance : float
-            Of the targets.
-
-        Returns
-        -------
-        float
-            The loss per unit of weight.
-        """
-        return 0.5 * variance
-
-    def saturated(self, y: Vector) -> Vector | float:
-        """Return the smallest loss that any predictor could have.
-
-        Parameters
-        ----------
-        y : ndarray
-            The targets.
-
-        Returns
-        -------
-        ndarray or float
-            For each row, or for all alike.
-        """
-        return 0.0
-
-    def constant(self, y: Vector) -> Vector | float:
-        """Return what the log-likelihood has beyond minus the loss, where `likelihood` is true.
-
-        Parameters
-        ----------
-        y : ndarray
-            The targets.
-
-        Returns
-        -------
-        ndarray or float
-            For each row, or for all alike.
-        """
-        return 0.0
 
     def options(self) -> dict[str, Any]:
         """Return the arguments of the constructor.

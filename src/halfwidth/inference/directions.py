@@ -38,3 +38,9 @@ def direction_variances(covariance: Vector, directions: Vector) -> Vector:
             "watch with view='full', or with view='projection' and this direction"
         )
     return np.asarray(directions**2 @ covariance)
+
+
+def common_value(values: Vector) -> float | Vector:
+    """Return one number where all are the same."""
+    first = float(values.flat[0])
+    return first if values.size == 0 or bool(np.all(values == first)) else values

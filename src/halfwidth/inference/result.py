@@ -10,16 +10,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_alpha, check_level
 from halfwidth.errors import InputError
 from halfwidth.inference.diagnostics import Diagnostics, Facts
-from halfwidth.inference.directions import check_directions, direction_variances
+from halfwidth.inference.directions import check_directions, common_value, direction_variances
 from halfwidth.inference.interval import Interval
 from halfwidth.inference.laws import LimitLaw
 from halfwidth.inference.simultaneous import max_t_quantile
 from halfwidth.inference.statements import Statements
+from halfwidth.kernels.arrays import Vector
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ class Result(Statements):
     True
     """
 
-    params: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+    params: Vector
+    covariance: Vector
     n: int
     law: LimitLaw
     method: str
@@ -73,22 +74,22 @@ class Result(Statements):
     names: tuple[str, ...] | None = None
 
     @property
-    def bse(self) -> NDArray[np.float64]:
+    def bse(self) -> Vector:
         """Standard errors of the coefficients."""
         variances = self.covariance if self.covariance.ndim == 1 else np.diag(self.covariance)
         return np.asarray(np.sqrt(variances / self.n))
 
     @property
-    def tvalues(self) -> NDArray[np.float64]:
+    def tvalues(self) -> Vector:
         """The coefficients over their standard errors."""
         return self.params / self.bse
 
     @property
-    def pvalues(self) -> NDArray[np.float64]:
+    def pvalues(self) -> Vector:
         """Two-sided p-values of the hypotheses that a coefficient is zero, under the result's own limit law."""
         return self.tails(self.tvalues, np.eye(self.params.size))
 
-    def degrees_of_freedom(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+    def degrees_of_freedom(self, directions: Vector) -> Vector:
         """Return the degrees of freedom of directions.
 
         Parameters
@@ -103,15 +104,13 @@ class Result(Statements):
         """
         return np.full(len(directions), self.law.degrees_of_freedom)
 
-    def critical_values(self, directions: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+    def critical_values(self, directions: Vector, level: float) -> Vector:
         """Return how many standard errors the intervals reach to either side.
 
         Parameters
         ----------
-        directions : ndarray of shape (m, d)
-            The directions.
-        level : float
-            The confidence level.
+        directions, level : ndarray of shape (m, d), float
+            The directions and the confidence level.
 
         Returns
         -------
@@ -120,15 +119,13 @@ class Result(Statements):
         """
         return np.full(len(directions), self.law.quantile(level))
 
-    def tails(self, t: ArrayLike, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+    def tails(self, t: ArrayLike, directions: Vector) -> Vector:
         """Return two-sided p-values.
 
         Parameters
         ----------
-        t : array_like of shape (m,)
-            Statistics: estimates over standard errors.
-        directions : ndarray of shape (m, d)
-            The directions they belong to.
+        t, directions : array_like of shape (m,), ndarray of shape (m, d)
+            Statistics, which are estimates over standard errors, and the directions they belong to.
 
         Returns
         -------
@@ -148,7 +145,7 @@ class Result(Statements):
         flags = self.diagnostics.coefficient_flags or ((),) * self.params.size
         return tuple(names[0] if names else "ok" for names in flags)
 
-    def cov_params(self) -> NDArray[np.float64]:
+    def cov_params(self) -> Vector:
         """Return the covariance matrix of the estimate, which is Sigma / n.
 
         Returns
@@ -158,7 +155,7 @@ class Result(Statements):
         """
         return self._full_covariance("cov_params()") / self.n
 
-    def conf_int(self, alpha: float = 0.05, *, simultaneous: bool = False) -> NDArray[np.float64]:
+    def conf_int(self, alpha: float = 0.05, *, simultaneous: bool = False) -> Vector:
         """Return the bounds of every coefficient, as statsmodels does.
 
         Parameters
@@ -207,7 +204,7 @@ class Result(Statements):
         """
         check_level(level)
         if direction is None:
-            estimate: NDArray[np.float64] = self.params
+            estimate: Vector = self.params
             std_error = self.bse
         else:
             v = self._check_directions(direction)
@@ -220,7 +217,7 @@ class Result(Statements):
         as_is: Any = float if np.ndim(estimate) == 0 else np.asarray
         return Interval(
             as_is(estimate), as_is(lower), as_is(upper), as_is(std_error), float(level), self.n, self.method,
-            _common(critical), _common(df), self.diagnostics.status, self.diagnostics.warnings,
+            common_value(critical), common_value(df), self.diagnostics.status, self.diagnostics.warnings,
         )  # fmt: skip
 
     def with_facts(self, *flags: tuple[str, str], **facts: Unpack[Facts]) -> Self:
@@ -240,20 +237,14 @@ class Result(Statements):
         """
         return replace(self, diagnostics=self.diagnostics.with_facts(*flags, **facts))
 
-    def _check_directions(self, direction: ArrayLike) -> NDArray[np.float64]:
+    def _check_directions(self, direction: ArrayLike) -> Vector:
         return check_directions(direction, self.params.size)
 
-    def _variances(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _variances(self, directions: Vector) -> Vector:
         """v' Sigma v for each row of `directions`; subclasses widen it where their own diagnostics ask for it."""
         return direction_variances(self.covariance, directions)
 
-    def _full_covariance(self, asked: str) -> NDArray[np.float64]:
+    def _full_covariance(self, asked: str) -> Vector:
         if self.covariance.ndim == 1:
             raise InputError(f"{asked} needs covariances; view='diagonal' keeps variances only. Use view='full'")
         return self.covariance
-
-
-def _common(values: NDArray[np.float64]) -> float | NDArray[np.float64]:
-    """One number where all are the same."""
-    first = float(values.flat[0])
-    return first if values.size == 0 or bool(np.all(values == first)) else values

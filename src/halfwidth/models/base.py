@@ -188,7 +188,6 @@ class StreamModel(EngineModel):
         NotIdentified
             If the rows do not determine the coefficients; its `status` names the reason.
         """
-        self._check_fitted()
         flag = self._failure()
         if flag is not None:
             name, text = flag

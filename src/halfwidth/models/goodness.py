@@ -171,7 +171,13 @@ class Goodness:
         return self.overall_test.p_value
 
     def statistics(self) -> dict[str, Any]:
-        """What is known, for JSON."""
+        """What is known, for JSON.
+
+        Returns
+        -------
+        dict
+            The statistics by name; those that the family lacks are left out.
+        """
         if self.likelihood is None:
             return {}
         r2 = "rsquared" if self.likelihood.loss.quadratic else "prsquared"

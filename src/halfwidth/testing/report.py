@@ -53,7 +53,17 @@ class Report:
         return [finding for finding in self.findings if finding.outcome == "failed"]
 
     def add(self, check: str, passed: bool | None, detail: str) -> None:
-        """Note a property; None where there is nothing to check."""
+        """Note a property.
+
+        Parameters
+        ----------
+        check : str
+            The property.
+        passed : bool or None
+            Whether it holds; None where there is nothing to check.
+        detail : str
+            What was found.
+        """
         outcome: Outcome = "not stated" if passed is None else "passed" if passed else "failed"
         self.findings.append(Finding(check, outcome, detail))
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.equation.batch_store import Sums
+from halfwidth.equation.batch_sums import Sums
 from halfwidth.equation.equation import Equation
 from halfwidth.equation.errors import Errors, jackknife_errors
 from halfwidth.equation.stability import FEWEST_BATCHES, Stability, stability

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.equation.batch_store import Sums
+from halfwidth.equation.batch_sums import Sums
 from halfwidth.families import Loss
 from halfwidth.learners.newton.chunk_sums import ChunkSums
 from halfwidth.learners.newton.column_scaling import Scaling

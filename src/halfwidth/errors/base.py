@@ -1,26 +1,9 @@
-"""Every exception a user can see, each with advice in its message.
-
-Bad input is an `InputError`, which is a `ValueError`; its message names the argument, the rule and the value.
-"""
+"""Bad input, bad rows, too little data, missing packages: each exception with advice in its message."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-
-__all__ = [
-    "BadRow",
-    "BrokenCheckpoint",
-    "CannotPool",
-    "DataUnavailable",
-    "Diverged",
-    "HalfwidthError",
-    "InputError",
-    "MissingExtra",
-    "NotEnoughData",
-    "NotIdentified",
-    "UnknownName",
-]
 
 
 class HalfwidthError(Exception):
@@ -47,11 +30,6 @@ class InputError(HalfwidthError, ValueError):
         -------
         InputError
             The exception, to be raised by the caller.
-
-        Examples
-        --------
-        >>> print(InputError.of("level", "lie strictly between 0 and 1", 95))
-        level must lie strictly between 0 and 1; got 95
         """
         return cls(f"{argument} must {rule}; got {value!r}")
 
@@ -65,10 +43,8 @@ class UnknownName(InputError):
 
         Parameters
         ----------
-        what : str
-            The kind of thing that has a name, such as ``"method"``.
-        name : str
-            The name that was given.
+        what, name : str
+            The kind of thing, such as ``"method"``, and the name that was given.
         known : iterable of str
             The names there are.
 
@@ -94,10 +70,8 @@ class NotEnoughData(InputError):
         ----------
         what : str
             What needs the rows.
-        seen : int
-            How many rows there were.
-        needed : int
-            How many it takes.
+        seen, needed : int
+            How many rows there were, and how many it takes.
 
         Returns
         -------
@@ -135,18 +109,10 @@ class BadRow(InputError):
 
         Parameters
         ----------
-        file : str
-            The file, or a name for the source.
-        row : int or None
-            The row, counted from 1.
-        column : str or None
-            The column.
-        reason : str
-            A short name of the fault.
-        detail : str
-            What is wrong, in words.
-        advice : str
-            What the user can do.
+        file, row, column, reason : str, int or None
+            As the class takes them.
+        detail, advice : str
+            What is wrong, in words, and what the user can do.
 
         Returns
         -------
@@ -162,55 +128,6 @@ class BadRow(InputError):
 
     def __reduce__(self) -> tuple[type[BadRow], tuple[object, ...]]:
         return type(self), (self.args[0], self.file, self.row, self.column, self.reason)
-
-
-class BrokenCheckpoint(InputError):
-    """A checkpoint that is cut short, altered, or of another kind or version."""
-
-
-class CannotWrite(InputError):
-    """A file that could not be written; the message says which, why, and what to do."""
-
-
-class Busy(HalfwidthError, RuntimeError):
-    """An object that one thread is changing, used by another."""
-
-
-class HalfInterrupted(HalfwidthError, RuntimeError):
-    """An object that a call left half changed; it refuses to go on."""
-
-
-class Interrupted(KeyboardInterrupt):
-    """A run that a signal ended between two chunks; the message says what was kept and how to go on."""
-
-    def __init__(self, message: str, signal: int) -> None:
-        super().__init__(message)
-        self.signal = signal
-
-    def __reduce__(self) -> tuple[type[Interrupted], tuple[object, ...]]:
-        return type(self), (self.args[0], self.signal)
-
-
-class BadState(BrokenCheckpoint):
-    """A saved state that breaks a rule of its schema; the message names the field, the rule and the value."""
-
-    @classmethod
-    def at(cls, where: str, rule: str, value: object) -> BadState:
-        """The usual message: which field, which rule, and what came instead, cut short."""
-        return cls(f"{where} must {rule}; got {_shown(value)}")
-
-
-def _shown(value: object) -> str:
-    """A value of unknown size in a few words."""
-    shape = getattr(value, "shape", ())
-    if shape:
-        return f"an array of {getattr(value, 'dtype', '')} of shape {shape}"
-    if isinstance(value, (dict, list, tuple, set)):
-        return f"a {type(value).__name__} of {len(value)}"
-    if isinstance(value, int) and value.bit_length() > 128:
-        return f"an integer of {value.bit_length()} bits"
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 class DataUnavailable(HalfwidthError, OSError):
