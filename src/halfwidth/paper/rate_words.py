@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from halfwidth.inference.brownian_law import BrownianLaw, block_law
 from halfwidth.paper.comparisons import growth, last, place
@@ -12,6 +13,7 @@ from halfwidth.paper.rate_scores import AUTO, BM, CALIBRATED, FACTOR, LEVEL, the
 from halfwidth.schedules import BlockPlan
 
 _SMALL = 2**14
+_REACHED = (0.85, 0.9)
 
 
 def in_words(rows: Sequence[Row]) -> str:
@@ -61,27 +63,28 @@ def _late(rows: Sequence[Row]) -> str:
 
 
 def _coverage(rows: Sequence[Row]) -> str:
-    """Where the two intervals come to, and how much earlier the calibrated one is there."""
+    """Where the two intervals come to, and when."""
     lines = [
-        "**Where coverage comes to, and why the calibrated interval is there so much earlier.** Both intervals have "
-        "the same centre and the same Sigma_hat. The normal one takes Sigma_hat as exact; but it has few effective "
-        "degrees of freedom, "
+        "**Where coverage comes to, and why the calibrated interval is there earlier.** Both intervals have the same "
+        "centre and the same Sigma_hat. The normal one takes Sigma_hat as exact; but it has few effective degrees of "
+        "freedom, "
         + ", ".join(f"{_law(rows, n).degrees_of_freedom:.1f} at {power_of_two(n)}" for n in _some_steps(rows))
         + f" (a = {rows[0]['a']}). The calibrated one takes the quantile of the law that belongs to these blocks, "
         + ", ".join(f"{_law(rows, n).quantile(LEVEL):.2f} at {power_of_two(n)}" for n in _some_steps(rows))
-        + ", instead of 1.96:",
+        + ", instead of 1.96. What is left to both is the bias: of Sigma_hat, and of the average. Coverage of the "
+        "normal and of the calibrated interval, and the n from which on it stays above a level:",
         "",
-        f"| case | normal at {power_of_two(_SMALL)} | calibrated at {power_of_two(_SMALL)} | normal at the end | "
-        "calibrated at the end | the normal one's end is reached by the calibrated one at |",
-        "|---|---|---|---|---|---|",
+        f"| case | at {power_of_two(_SMALL)} | at the end | "
+        + " | ".join(f"above {level}" for level in _REACHED)
+        + " |",
+        "|---|---|---|---|---|",
     ]
     for end in last(rows, name=BM):
-        normal, calibrated = of_case(rows, end, BM), of_case(rows, end, CALIBRATED)
-        reached = next((row for row in calibrated if row["coverage"] >= end["coverage"]), None)
-        earlier = "never" if reached is None else _earlier(reached["step"], end["step"])
-        small = [_at(run, _SMALL)["coverage"] for run in (normal, calibrated)]
-        cells = [f"{value:.3f}" for value in (*small, end["coverage"], calibrated[-1]["coverage"])]
-        lines.append(f"| {place(end, *KEYS)} | {' | '.join(cells)} | {earlier} |")
+        runs = [of_case(rows, end, BM), of_case(rows, end, CALIBRATED)]
+        cells = [", ".join(f"{row['coverage']:.3f}" for row in (_at(run, _SMALL) for run in runs))]
+        cells += [", ".join(f"{run[-1]['coverage']:.3f}" for run in runs)]
+        cells += [", ".join(_reached(run, level) for run in runs) for level in _REACHED]
+        lines.append(f"| {place(end, *KEYS)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -90,7 +93,8 @@ def _bias(rows: Sequence[Row]) -> str:
         "**Why the bias stays.** Where the data respond to theta or the loss is not quadratic, E theta_k - theta* is "
         "of the order of the step, k^-a; the average inherits n^-a, its standard deviation falls like n^-1/2, and "
         "their ratio like n^-(a-1/2): hardly at all for a near 1/2. Without feedback a linear stream has only the bias "
-        "of its start. Bias in standard deviations:",
+        "of its start, which falls like n^-1/2 and is the larger one everywhere while n is small. Bias in standard "
+        "deviations:",
         "",
         "| case | " + " | ".join(power_of_two(n) for n in _some_steps(rows)) + " |",
         "|---" * (1 + len(_some_steps(rows))) + "|",
@@ -162,5 +166,7 @@ def _law(rows: Sequence[Row], n: int) -> BrownianLaw:
     return block_law(tuple(BlockPlan.for_step(rows[0]["a"]).starts_up_to(n).tolist()), n)
 
 
-def _earlier(reached: int, end: int) -> str:
-    return f"{power_of_two(reached)}, {end // reached:,} times earlier"
+def _reached(run: Sequence[Row], level: float) -> str:
+    """The first n from which on coverage stays at or above a level."""
+    above = list(takewhile(lambda row: row["coverage"] >= level, reversed(run)))
+    return power_of_two(above[-1]["step"]) if above else "not yet"
