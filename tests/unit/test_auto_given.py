@@ -106,3 +106,11 @@ def test_a_coefficient_that_flips_is_called_unstable():
     rows[10_000:, 2] -= 3.0 * rows[10_000:, 0]
     result = Auto(world).consume(rows).result()
     assert result.coefficient_status == ("unstable", "ok")
+
+
+def test_under_feedback_a_gradient_that_jumps_is_doubted():
+    rng = np.random.default_rng(1)
+    rows = np.column_stack([np.ones(8_000), rng.standard_normal((8_000, 2))])
+    world = Problem(2, quantile_gradient, row_size=3, params=[0.5])
+    result = Auto(world, feedback="detect").consume(rows).result()
+    assert "jumping-gradient" in dict(result.diagnostics.flags)

@@ -25,7 +25,7 @@ _WHOLE = (
     "whole",
 )
 _NUMBERS = ("prior_rows", "hessian_rows", "bent", "usual")
-_SWITCHES = ("differences", "detect", "learned")
+_SWITCHES = ("differences", "detect", "learned", "jumps")
 _ARRAYS = ("hessian_sum", "prior", "bends")
 
 

@@ -71,7 +71,7 @@ class Auto(Engines):
     Examples
     --------
     >>> import halfwidth as hw
-    >>> result = hw.Auto(hw.problem("swap-game", rho=0.5), seed=1).run(20_000).result()
+    >>> result = hw.Auto(hw.problem("swap-game", rho=0.9), seed=1).run(20_000).result()
     >>> result.feedback.detected
     True
     """

@@ -81,6 +81,8 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         bent=engine.bent,
         restarts=engine.restarts,
         truncations=truncations,
+        jumps=engine.jumps,
+        detect=engine.detect,
         hidden=tuple(np.flatnonzero(result.unidentified).tolist()),
     )
     return result.with_facts(*status.flags(facts, result), notes=status.notes(facts, result))
@@ -103,6 +105,7 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
         clipped_share=0.0,
         bent=0.0,
         restarts=0,
+        detect=detect,
         hidden=tuple(np.flatnonzero(result.unidentified).tolist()),
     )
     return result.with_facts(*status.flags(facts, result), notes=status.notes(facts, result))

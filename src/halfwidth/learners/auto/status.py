@@ -8,6 +8,7 @@
 | `not-settled`        | the linearisation point moved, lately, through a region where the loss is far from quadratic |
 | `feedback-rejected`  | feedback was seen, but with it the Jacobian would be singular: it is not corrected for      |
 | `near-singular`      | the feedback nearly cancels the Hessian: theta is hardly determined                         |
+| `jumping-gradient`   | the gradient jumps: differences on a chunk say little about its mean field                  |
 | `unidentified`       | no row has shown some coefficient: its interval is refused                                  |
 """
 
@@ -44,6 +45,8 @@ class Facts:
     bent: float
     restarts: int
     truncations: tuple[int, ...] = ()
+    jumps: bool = False
+    detect: bool = True
     hidden: tuple[int, ...] = ()
 
 
@@ -57,7 +60,7 @@ def notes(facts: Facts, result: BatchesResult) -> tuple[str, ...]:
         f"{facts.n_seen - facts.began - result.n:,} waiting to fill a chunk of {facts.chunk_rows}",
         f"batches: {K} of {facts.batch_rows:,} rows"
         + (f"; longer ones for {wider} of {result.params.size} coordinates" if wider else ""),
-        feedback_note(facts.response),
+        feedback_note(facts.response) if facts.detect else "feedback: declared to be none",
     ]
     if facts.restarts:
         times = "once" if facts.restarts == 1 else f"{facts.restarts} times, last"
@@ -70,6 +73,8 @@ def notes(facts: Facts, result: BatchesResult) -> tuple[str, ...]:
 
 def feedback_note(seen: Response) -> str:
     """What is known of the feedback, in words."""
+    if seen.evidence == 0.0:
+        return f"feedback: not looked for yet, for that takes {2 * len(seen.J) + 8:,} chunks: no correction"
     evidence = f"F = {seen.evidence:.2f} times its value without feedback"
     if seen.instrument is not None:
         evidence += f"; dither {seen.instrument.T:.1f}, {seen.instrument.N:.1f} expected of feedback"
@@ -107,6 +112,12 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
             "feed more rows, or start nearer to the solution (theta_0)"
         )
         found.append(("not-settled", text))
+    if facts.jumps:
+        text = (
+            "the gradient jumps, and steps by its differences are rough: the interval may be far off. Give the rows to "
+            "consume(...), where such losses are differenced over many rows, or smooth the loss"
+        )
+        found.append(("jumping-gradient", text))
     found += _feedback_flags(facts.response)
     if facts.hidden:
         text = (

@@ -102,6 +102,7 @@ class Steered(SteeredSums):
         if self.differences:
             still = (np.diag(last) == 0.0) & hidden
             s.spacing[still] *= _WIDER
+            self.jumps = self.jumps or bool(still.any())
         self._precondition(self.hessian_sum / self.hessian_rows)
         s.point[:] = s.previous[:] = self.moving.theta
         self.bends[:] = self.hessian_sum @ (s.point - s.origin) * (self.m / self.hessian_rows)

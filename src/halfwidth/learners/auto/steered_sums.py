@@ -56,6 +56,7 @@ class SteeredSums:
         self.weighed: int | None = None  # chunks since the point moved, until the move is weighed
         self.next_refresh = self.next_feedback = 0
         self.bent, self.learned, self.usual = 0.0, False, math.inf
+        self.jumps = False  # whether differences of a gradient vanished where the gradient did not
         self.turn, self.whole = (
             0,
             2 * self.first // chunk_rows,
