@@ -4,7 +4,8 @@ BIN := .venv/bin
 JOBS ?= 2
 SCHEMA := $(BIN)/check-jsonschema --builtin-schema
 
-.PHONY: setup demo lint test test-network test-slow wheel-test bench clean
+.PHONY: setup demo lint test test-faults fuzz test-oldest test-network test-slow wheel-test bench clean
+FUZZ_SECONDS ?= 600
 
 setup: .venv/ready
 
@@ -28,6 +29,18 @@ lint: setup
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS)
+
+# The campaigns of tests/faults in full; `make test` runs a tenth of them.
+test-faults: setup
+	HALFWIDTH_FAULTS=1 $(BIN)/python -m pytest -n $(JOBS) tests/faults
+
+fuzz: setup
+	$(BIN)/python -m pip install --quiet atheris
+	for target in state csv formula; do \
+	  PYTHONPATH=tests/faults:tests $(BIN)/python tests/faults/fuzz.py $$target -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+
+test-oldest:
+	$(PYTHON) tools/test_oldest.py
 
 test-network: setup
 	$(BIN)/python -m pytest -n $(JOBS) -m network

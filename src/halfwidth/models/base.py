@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from halfwidth.errors import InputError, NotEnoughData, NotIdentified
 from halfwidth.kernels.arrays import Vector
 from halfwidth.models.engine_model import EngineModel
-from halfwidth.models.identification import check_sizes
+from halfwidth.models.identification import check_sizes, solvable
 from halfwidth.models.results import JSON_SCHEMA, RegressionResult
 from halfwidth.models.sklearn_base import check_sample_weight, validate_data
 
@@ -147,7 +147,8 @@ class StreamModel(EngineModel):
     def status_(self) -> str:
         """The status of the run: ``"ok"``, or the name of what speaks against it, or against any inference."""
         flag = self._failure()
-        return self._engine.outcome(self._names())[0].status if flag is None else flag[0]
+        with solvable():
+            return self._engine.outcome(self._names())[0].status if flag is None else flag[0]
 
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> NDArray[Any]:
         """Return the predicted mean, or quantile, of every row.
@@ -196,7 +197,8 @@ class StreamModel(EngineModel):
 
     def _result(self, level: float) -> RegressionResult:
         names = self._names()
-        core, basis = self._engine.outcome(names)
+        with solvable():
+            core, basis = self._engine.outcome(names)
         return RegressionResult(
             core, names, hasattr(self, "feature_names_in_"), self.family, self._engine.loss, self._has_intercept(),
             replace(basis, extra=dict(self._stream_facts)), level, self.specification_, self._engine.likelihood(),

@@ -17,7 +17,7 @@ from halfwidth.errors import BadState, InputError, NotEnoughData
 from halfwidth.families import Loss, make_loss
 from halfwidth.kernels.arrays import Vector
 from halfwidth.models.engine import Engine, engine_from_state, make_engine
-from halfwidth.models.identification import skipped_text
+from halfwidth.models.identification import skipped_text, solvable
 from halfwidth.models.model_state import MODEL_SCHEMA
 from halfwidth.models.sklearn_base import BaseEstimator, NotFittedError
 from halfwidth.state.guard import guard_of
@@ -206,14 +206,16 @@ class EngineModel(BaseEstimator):
 
     def _params(self) -> Vector:
         self._check_fitted()
-        return self._engine.params()
+        with solvable():
+            return self._engine.params()
 
     def _failure(self) -> tuple[str, str] | None:
         self._check_fitted()
         skipped = skipped_text(self._stream_facts)
         if skipped and not self._engine.n_seen:
             raise NotEnoughData(f"no row could be used: {skipped}. Repair the rows, or leave such columns out")
-        flag = self._engine.failure(self._names())
+        with solvable():
+            flag = self._engine.failure(self._names())
         if flag is not None and flag[0] == "too-few-rows" and skipped:
             return flag[0], f"{flag[1]} ({skipped})"
         return flag
@@ -223,7 +225,8 @@ class EngineModel(BaseEstimator):
         flag = self._failure()
         if flag is not None:
             return (f"{flag[0]}: {flag[1]}",)
-        diagnostics = self._engine.outcome(self._names())[0].diagnostics
+        with solvable():
+            diagnostics = self._engine.outcome(self._names())[0].diagnostics
         return (*(f"{name}: {text}" for name, text in diagnostics.flags), *diagnostics.coefficient_advice)
 
     def _has_intercept(self) -> bool:

@@ -11,7 +11,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,3 +165,16 @@ def skipped_text(facts: Mapping[str, Any]) -> str:
     text = f"{total:,} {'row was' if total == 1 else 'rows were'} skipped: {why}"
     where = ", ".join(f"{name} {count:,}" for name, count in columns.items())
     return f"{text}; by column: {where}" if where else text
+
+
+@contextmanager
+def solvable() -> Iterator[None]:
+    """Turn a solver that gives up, on sums beyond what floating-point numbers hold, into our own error."""
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        raise NotIdentified(
+            "the sums over these rows are beyond what floating-point numbers hold; look for values of absurd size, or "
+            "rescale the columns",
+            "overflow",
+        ) from error
