@@ -28,7 +28,7 @@ from halfwidth.problems import Problem
 from halfwidth.state.compare import first_difference
 from halfwidth.state.containers import ListOf, MapOf, Nested, Plain, Row
 from halfwidth.state.fields import Array, Text, Whole
-from halfwidth.state.schema import Schema, build, validate
+from halfwidth.state.schema import Relation, Schema, build, validate
 from halfwidth.watchers.kinds import restored
 
 if TYPE_CHECKING:
@@ -50,6 +50,12 @@ _PROBLEM = Schema(
     title="description of a problem",
 )
 _ARRAYS = ("theta_0", "theta", "total")
+_LONGEST_WARM_START = 1 << 20  # room for so many rows is made before the first
+
+
+def _buffer_fits(state: State) -> bool:
+    seen, wanted = state["n_seen"], state["warm_start"]
+    return len(state["buffer"]) == (seen if seen < wanted else 0) and (seen > 0 or wanted <= _LONGEST_WARM_START)
 
 
 def learner_schema(kind: str, version: int) -> Schema:
@@ -74,6 +80,8 @@ def learner_schema(kind: str, version: int) -> Schema:
             "parts": MapOf(Plain(), doc="states of larger parts"),
             "watchers": ListOf(Plain(), doc="states of the watchers"),
         },
+        {"row_size": lambda s: s["problem"]["row_size"], "d": lambda s: s["problem"]["dim"]},
+        (Relation("have in its `buffer` the rows of an unfinished warm start", _buffer_fits),),
         title=f"state of the learner {kind!r}",
     )
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation.result import FEWEST
-from halfwidth.errors import InputError
+from halfwidth.errors import HalfwidthError, InputError, NotIdentified
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 from halfwidth.models.separation import FAMILIES, ColumnExtremes, separating_direction, taking_part
 
@@ -172,7 +172,9 @@ def solvable() -> Iterator[None]:
     """Turn a solver that gives up, on sums beyond what floating-point numbers hold, into our own error."""
     try:
         yield
-    except np.linalg.LinAlgError as error:
+    except HalfwidthError:
+        raise
+    except (np.linalg.LinAlgError, ArithmeticError) as error:
         raise NotIdentified(
             "the sums over these rows are beyond what floating-point numbers hold; look for values of absurd size, or "
             "rescale the columns",

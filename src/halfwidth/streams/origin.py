@@ -42,7 +42,7 @@ class Origin:
     def to_state(self, position: int) -> State:
         """What is known of the source after so many rows."""
         if self._known is not None and not self._parts:
-            return self._known | {"names": [str(name) for name in self._source.files]}
+            return self._known
         last = None
         if self.kind == "rows" and position > self._first_row and self._parts:
             start = max(self._first_row, position - MOST_ROWS)
