@@ -188,3 +188,11 @@ def test_a_late_level_in_the_picture_and_on_the_way(tmp_path):
     lines = [line for line in shown.splitlines() if " rows  Intercept " in line]
     assert ["kind[T.v]" in line for line in lines] == [False, True]
     assert (tmp_path / "fit.png").stat().st_size > 10_000
+
+
+def test_closed_standard_input_is_one_line_and_exit_code_2():
+    code = "from halfwidth.cli import main; main()"
+    command = f"exec {sys.executable} -c '{code}' fit - --target y <&-"
+    result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=120)
+    assert result.returncode == 2
+    assert result.stderr == "error: source '-' needs standard input, which is closed; pipe rows into the command\n"
