@@ -22,7 +22,6 @@ CHECKS = {
     *("PR01", "PR02", "PR03", "PR04", "PR05", "PR06", "PR07", "PR08", "PR09", "PR10"),
     *("RT01", "RT02", "RT03", "RT04", "RT05", "YD01"),
 }
-NOT_YET_CONVERTED = ("halfwidth.learners.auto",)
 
 FOLLOWING = ("halfwidth.learners.auto",)
 
@@ -69,15 +68,11 @@ def public_names():
     )
 
 
-def is_converted(name):
-    return not name.startswith(NOT_YET_CONVERTED) and not name.startswith(FOLLOWING)
-
-
 def complaints(name):
     return [f"{code}: {text}" for code, text in validate(name)["errors"] if code in CHECKS]
 
 
-@pytest.mark.parametrize("name", [name for name in public_names() if is_converted(name)])
+@pytest.mark.parametrize("name", public_names())
 def test_the_docstring_is_valid_numpydoc(name):
     assert not complaints(name)
 
@@ -85,9 +80,7 @@ def test_the_docstring_is_valid_numpydoc(name):
 @pytest.mark.parametrize("name", [n for n in hw.__all__ if n != "__version__"])
 def test_the_public_api_shows_examples(name):
     """`help(hw.name)` ends in an example that runs (`test_docs.py` runs it)."""
-    value = getattr(hw, name)
-    if is_converted(f"{value.__module__}.{name}"):
-        assert ">>> " in (inspect.getdoc(value) or "")
+    assert ">>> " in (inspect.getdoc(getattr(hw, name)) or "")
 
 
 def undocumented(dim, level=0.95):

@@ -11,19 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from halfwidth.cli import reader_options as reader
 from halfwidth.cli.interrupts import interruptible, plain_warnings
 from halfwidth.cli.options import JsonOption, LevelOption, PlotOption
 from halfwidth.cli.output import check_outputs, write_json
-from halfwidth.cli.reader_options import (
-    SOURCE_HELP,
-    DecimalOption,
-    EncodingOption,
-    FormatOption,
-    QueryOption,
-    QuoteOption,
-    SeparatorOption,
-    ThousandsOption,
-)
 from halfwidth.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,9 +22,29 @@ if TYPE_CHECKING:
 
 _UNDETERMINED = 1
 
+GroupOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Rows of one group, in any order, depend on each other; groups do not.", metavar="COLUMN"),
+]
+ResumeOption = Annotated[
+    bool, typer.Option("--resume", help="Go on from the checkpoint; start afresh if it is missing.")
+]
+ResumeAtOption = Annotated[
+    int | None, typer.Option(help="The number of the first row that stdin gives now, to resume.", metavar="ROW")
+]
+CheckpointErrorsOption = Annotated[
+    str, typer.Option(help="error, or warn: go on without a checkpoint that cannot be written.")
+]
+UnknownLevelOption = Annotated[
+    str, typer.Option(help="A level that the first rows lack: add (a column of its own), other or error.")
+]
+SaveOption = Annotated[
+    Path | None, typer.Option(help="Keep the model, for halfwidth show and predict.", metavar="FILE")
+]
+
 
 def fit(
-    source: Annotated[str, typer.Argument(help=SOURCE_HELP)],
+    source: Annotated[str, typer.Argument(help=reader.SOURCE_HELP)],
     target: Annotated[str | None, typer.Option(help="The column to explain.")] = None,
     feature: Annotated[list[str] | None, typer.Option(help="A column to explain it by; repeat.")] = None,
     formula: Annotated[str | None, typer.Option(help='Like "y ~ a + C(b) + log(c)".')] = None,
@@ -45,38 +56,25 @@ def fit(
     engine: Annotated[str, typer.Option(help="auto, newton or sgd.")] = "auto",
     level: LevelOption = 0.95,
     time: Annotated[str | None, typer.Option(help="Check that this column is in order.", metavar="COLUMN")] = None,
-    group: Annotated[
-        list[str] | None,
-        typer.Option(help="Rows of one group, in any order, depend on each other; groups do not.", metavar="COLUMN"),
-    ] = None,
+    group: GroupOption = None,
     weight: Annotated[str | None, typer.Option(help="Probability weights of rows.", metavar="COLUMN")] = None,
     offset: Annotated[str | None, typer.Option(help="Added to the linear predictor.", metavar="COLUMN")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Keep what was learned in this file.", metavar="FILE")] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint; start afresh if it is missing.")
-    ] = False,
-    resume_at: Annotated[
-        int | None, typer.Option(help="The number of the first row that stdin gives now, to resume.", metavar="ROW")
-    ] = None,
-    checkpoint_errors: Annotated[
-        str, typer.Option(help="error, or warn: go on without a checkpoint that cannot be written.")
-    ] = "error",
+    resume: ResumeOption = False,
+    resume_at: ResumeAtOption = None,
+    checkpoint_errors: CheckpointErrorsOption = "error",
     bad_rows: Annotated[str, typer.Option(help="error or skip.")] = "error",
-    unknown_level: Annotated[
-        str, typer.Option(help="A level that the first rows lack: add (a column of its own), other or error.")
-    ] = "add",
+    unknown_level: UnknownLevelOption = "add",
     passes: Annotated[str, typer.Option(help="auto reads again where one pass was not enough; or 1, 2, ...")] = "auto",
     every: Annotated[int | None, typer.Option(help="Print the intervals after every so many rows.")] = None,
-    format: FormatOption = None,
-    separator: SeparatorOption = None,
-    decimal: DecimalOption = None,
-    thousands: ThousandsOption = None,
-    encoding: EncodingOption = None,
-    quote: QuoteOption = None,
-    query: QueryOption = None,
-    save: Annotated[
-        Path | None, typer.Option(help="Keep the model, for halfwidth show and predict.", metavar="FILE")
-    ] = None,
+    format: reader.FormatOption = None,
+    separator: reader.SeparatorOption = None,
+    decimal: reader.DecimalOption = None,
+    thousands: reader.ThousandsOption = None,
+    encoding: reader.EncodingOption = None,
+    quote: reader.QuoteOption = None,
+    query: reader.QueryOption = None,
+    save: SaveOption = None,
     json: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
@@ -110,6 +108,13 @@ def fit(
         )  # fmt: skip
     if save is not None:
         model.save(save)
+    _tell(model, history, level, json, plot)
+
+
+def _tell(
+    model: StreamModel, history: list[dict[str, Any]], level: float, json: Path | None, plot: Path | None
+) -> None:
+    """The result as JSON, as a picture and as a table; the exit code says whether it has standard errors."""
     final = model.report(level)
     if json is not None:
         write_json(final, json)

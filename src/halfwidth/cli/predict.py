@@ -11,18 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
+from halfwidth.cli import reader_options as reader
 from halfwidth.cli.options import JsonOption, LevelOption
 from halfwidth.cli.output import FOLDERS, write_json
-from halfwidth.cli.reader_options import (
-    SOURCE_HELP,
-    DecimalOption,
-    EncodingOption,
-    FormatOption,
-    QueryOption,
-    QuoteOption,
-    SeparatorOption,
-    ThousandsOption,
-)
 from halfwidth.errors import InputError
 from halfwidth.streams.block import need
 
@@ -54,7 +45,7 @@ def show(
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A model that fit --save, or a checkpoint that fit wrote.")],
-    source: Annotated[str, typer.Argument(help=SOURCE_HELP)],
+    source: Annotated[str, typer.Argument(help=reader.SOURCE_HELP)],
     interval: Annotated[
         str | None, typer.Option(help="mean, or observation: add the bounds of an interval.", metavar="KIND")
     ] = None,
@@ -63,13 +54,13 @@ def predict(
         Path | None, typer.Option(help=f"A .csv or .parquet file; stdout otherwise. {FOLDERS}", metavar="FILE")
     ] = None,
     bad_rows: Annotated[str, typer.Option(help="error, or skip: an empty line for such a row.")] = "error",
-    format: FormatOption = None,
-    separator: SeparatorOption = None,
-    decimal: DecimalOption = None,
-    thousands: ThousandsOption = None,
-    encoding: EncodingOption = None,
-    quote: QuoteOption = None,
-    query: QueryOption = None,
+    format: reader.FormatOption = None,
+    separator: reader.SeparatorOption = None,
+    decimal: reader.DecimalOption = None,
+    thousands: reader.ThousandsOption = None,
+    encoding: reader.EncodingOption = None,
+    quote: reader.QuoteOption = None,
+    query: reader.QueryOption = None,
 ) -> None:
     """Predict every row of a source with a saved model: one line per row, in order."""
     from halfwidth.models import load

@@ -125,6 +125,7 @@ def _nobody_asks(theta: Vector, row: Vector, params: Vector, grad: Vector) -> No
 
 
 def checked_hessian(hessian: ArrayLike, dim: int) -> NDArray[np.float64]:
+    """A Hessian that the caller brings: finite, of shape (dim, dim)."""
     array = np.asarray(hessian, dtype=np.float64)
     if array.shape != (dim, dim) or not np.isfinite(array).all():
         raise InputError.of("hessian", f"be finite, of shape ({dim}, {dim}), summed over the rows", array.shape)

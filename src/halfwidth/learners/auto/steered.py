@@ -231,6 +231,7 @@ class Steered(SteeredSums):
 
 
 def not_finite(row: int, rows: int) -> Diverged:
+    """The error for a gradient or a theta that became non-finite."""
     return Diverged(
         f"non-finite numbers at row {row:,}: look for extreme values in the {rows:,} rows up to it; scale the columns "
         "to about one, or start nearer to the solution (theta_0)"
