@@ -197,8 +197,10 @@ def test_everything_outside_the_list_is_refused(term: str, tmp_path: Path, monke
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="yabc01.~+-*:()[], '`^<=>/{}|logpysIC", max_size=40))
 def test_any_text_is_a_formula_or_an_input_error(text: str) -> None:
+    names: list[str] = []
     with contextlib.suppress(InputError):
-        open_stream(_frame(), formula=text, target="y")
+        names = list(open_stream(_frame(), formula=text, target="y").feature_names)
+    assert all(isinstance(name, str) and name for name in names)
 
 
 @pytest.mark.parametrize(
