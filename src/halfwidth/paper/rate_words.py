@@ -131,7 +131,8 @@ def _auto(rows: Sequence[Row]) -> str:
     lines = [
         f"**`auto` on the same streams** at {power_of_two(n)} rows: it expands the equation at a point instead of "
         "averaging iterates, so that neither a correlation time that grows with n nor the bias of the steps is in its "
-        "way.",
+        "way. It keeps a bounded number of batches: the error of its covariance stops falling, which its t quantile "
+        "accounts for.",
         "",
         "| case | covariance error: BM, auto | coverage: BM, calibrated, auto | width over the oracle's: the same |",
         "|---|---|---|---|",
