@@ -6,6 +6,7 @@ from numba import njit
 
 from halfwidth import Auto, Problem
 from halfwidth.errors import Diverged
+from halfwidth.learners.auto import steered
 from halfwidth.learners.auto.absorb import FAR, clipped_step, unusual
 from halfwidth.learners.auto.steps import LEAST_EIGENVALUE, Gain, climbing_removed, preconditioner
 from halfwidth.problems import problem
@@ -95,3 +96,13 @@ def test_nothing_is_reported_between_an_excursion_and_a_fresh_start():
     assert learner._steered.store.rows == 0
     assert learner._steered.notes.moments().chunks == 0
     np.testing.assert_array_equal(learner.theta, world.theta_0)
+
+
+@pytest.mark.parametrize("error", [np.linalg.LinAlgError, OverflowError])
+def test_matrices_that_are_not_finite_end_in_advice(monkeypatch, error):
+    def overflows(moments, hessian, chunk_rows):
+        raise error
+
+    monkeypatch.setattr(steered, "regress", overflows)
+    with pytest.raises(Diverged, match=r"non-finite numbers at row .*; scale the columns"):
+        Auto(problem("iid-linear", dim=2), seed=0).run(10_000)

@@ -64,6 +64,12 @@ class Steered(SteeredSums):
 
     def advance(self, done: int, clipped: int, event: int) -> None:
         """So many chunks are in the sums, and the last one ended in the event: do what is due."""
+        try:
+            self._advance(done, clipped, event)
+        except (np.linalg.LinAlgError, OverflowError):
+            raise not_finite(self.k, self.m) from None
+
+    def _advance(self, done: int, clipped: int, event: int) -> None:
         s, last = self.steering, self.notes.pages.gradient[self.notes.noted + done - 1]
         hidden = last != 0.0  # coordinates in which the gradient is there, while its differences may not be
         self.notes.note(self.m * self._steps(done), s.point - s.origin, self.bends)
@@ -203,7 +209,7 @@ class Steered(SteeredSums):
         move = s.previous - s.point
         along = float(move @ D) / chunks
         bend = self.m * abs(float(move @ self.mean_hessian() @ move))
-        error = math.sqrt(max(self.moving.spread[0] / chunks - along**2, 0.0) / chunks)
+        error = math.sqrt(max(float(self.moving.spread[0]) / chunks - along * along, 0.0) / chunks)
         self.weighed = None
         if bend == 0.0 or error > _ROUGH * bend:
             self.bent, D[:] = 0.0, 0.0  # of a gradient that jumps, so few rows show nothing
