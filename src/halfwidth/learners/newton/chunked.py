@@ -16,8 +16,7 @@ chunk that is not full yet are expanded when a result is asked for. A burn-in mo
 The covariance of c is A^-1 V A^-1 with V the long-run covariance of the residuals r_b = U_b + H_b (theta_b - c) of
 batches (`halfwidth.inference.longrun`): between 128 and 256 of them, of 8 rows at first.
 
-A step is damped by its gradient alone, so that no loss has to be given: with s = (H + A)^-1 grad, t is halved from 1 on
-until s'grad(theta - t s) >= -s'grad(theta) / 2, that is until it does not go far past the minimum along s.
+Steps are damped by the gradient alone, so that no loss has to be given (`halfwidth.equation.newton`).
 
 It is wrong when the data answer to theta, with J = d/dtheta' E_{pi_theta'} grad F(theta) other than zero. As c_j weighs
 all rows so far alike, it is then a stochastic approximation with steps 1/k and Jacobian I + H^-1 J: where an eigenvalue
@@ -40,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation import BatchStore, Equation, solve_spd
+from halfwidth.equation.newton import damped_newton
 from halfwidth.inference import Diagnostics, Result
 from halfwidth.inference.longrun import long_run_covariance, long_run_flags
 from halfwidth.inference.student_law import StudentLaw
@@ -54,8 +54,6 @@ ROWS_PER_COEFFICIENT = 8
 FIRST_LENGTH = 8
 FEWEST_BATCHES = 8
 _SETTLED = 1e-8
-_MOST_STEPS = 50
-_MOST_HALVINGS = 30
 
 
 class ChunkedNewton(OwnResult):
@@ -134,24 +132,15 @@ class ChunkedNewton(OwnResult):
         """theta_j, the rows expanded there relative to theta_0, and the sum of their Hessians."""
         Q = self._curvature + self._prior
         centre = self._theta_0 + solve_spd(Q, self._score)
-        theta, largest = centre, 0.0
-        expansion = expand_at(self.problem, theta, rows)
-        gradient, hessian = expansion.vectors.sum(axis=0), expansion.hessian()
-        for _ in range(_MOST_STEPS):
-            step = solve_spd(hessian + Q, gradient)
-            decrement = float(gradient @ step)
-            largest = max(largest, decrement)
-            if not decrement > _SETTLED * largest:
-                break
-            t = 1.0
-            for _ in range(_MOST_HALVINGS):
-                trial = theta - t * step
-                expansion = expand_at(self.problem, trial, rows)
-                gradient = expansion.vectors.sum(axis=0) + Q @ (trial - centre)
-                if step @ gradient >= -0.5 * decrement:
-                    break
-                t *= 0.5
-            theta, hessian = trial, expansion.hessian()
+        expansion = expand_at(self.problem, centre, rows)
+
+        def gradient(theta: Vector) -> Vector:
+            nonlocal expansion
+            expansion = expand_at(self.problem, theta, rows)
+            return np.asarray(expansion.vectors.sum(axis=0) + Q @ (theta - centre))
+
+        found = damped_newton(gradient, lambda _: expansion.hessian() + Q, centre, _SETTLED, relative=True)
+        theta, hessian = found.theta, found.hessian - Q
         return theta, expansion.relative_to(theta - self._theta_0), hessian
 
     def _own_result(self) -> Result:
