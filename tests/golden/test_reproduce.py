@@ -76,7 +76,11 @@ def test_the_smoke_run_gives_its_golden_rows(smoke):
         for row, gold in zip(found[target], expected, strict=True):
             assert {key: row.get(key) for key in LABELS} == {key: gold.get(key) for key in LABELS}
             measured = {key: row[key] for key in scores(target)}
-            assert measured == pytest.approx({key: gold[key] for key in measured}, rel=1e-6, abs=1e-9), (target, gold)
+            empty = {key for key in measured if gold[key] is None}
+            assert {key for key in measured if measured[key] is None} == empty, (target, gold)
+            numbers = {key: gold[key] for key in measured if key not in empty}
+            found_numbers = {key: measured[key] for key in numbers}
+            assert found_numbers == pytest.approx(numbers, rel=1e-6, abs=1e-9), (target, gold)
 
 
 def test_every_target_leaves_rows_comparisons_pictures_and_a_page(smoke):

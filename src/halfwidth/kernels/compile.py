@@ -24,6 +24,7 @@ from halfwidth.kernels.products import OVERLOADS, link
 
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Function)
 
 _ANNOUNCE_AFTER_SECONDS = 1.0
 # Sums may be reassociated (so that dot products vectorise); nan and inf keep their meaning, and 1/0 is inf: a division
@@ -35,7 +36,7 @@ _marked: set[Function] = set()
 _registered: set[Function] = set()  # the marked functions that Numba knows
 
 
-def jitable(function: Function) -> Function:
+def jitable(function: F) -> F:
     """Mark a function of this package as one that kernels may call."""
     _marked.add(function)
     return function

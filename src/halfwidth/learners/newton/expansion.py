@@ -29,7 +29,15 @@ _MOST_NUMBERS = 2**20
 def expand(gradient: Function, hessian: Function) -> Function:
     """The loop over rows that writes each row's g, u, w and c at one point."""
 
-    def expand_rows(point, params, rows, grads, directions, weights, shifts):  # type: ignore[no-untyped-def]
+    def expand_rows(
+        point: Vector,
+        params: Vector,
+        rows: Vector,
+        grads: Vector,
+        directions: Vector,
+        weights: Vector,
+        shifts: Vector,
+    ) -> None:
         for i in range(rows.shape[0]):
             gradient(point, rows[i], params, grads[i])
             weights[i], shifts[i] = hessian(point, rows[i], params, directions[i])
