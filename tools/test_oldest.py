@@ -34,7 +34,7 @@ def main() -> int:
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     install = [str(python), "-m", "pip", "install", "--quiet"]
-    subprocess.run([*install, *lower_bounds(), "pytest", "hypothesis"], check=True)
+    subprocess.run([*install, *lower_bounds(), "pytest", "hypothesis", "statsmodels"], check=True)
     subprocess.run([*install, "--no-deps", str(ROOT)], check=True)
     run = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "default", *TESTS]
     return subprocess.run(run, cwd=ROOT, check=False).returncode
