@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 
 _ORDER = ("Parameters", "Attributes", "Raises", "Warns", "See Also", "Notes", "References", "Examples")
-_HEADER = re.compile(r"^    (\w[\w ]*)\n    -{3,}\n", re.MULTILINE)
+_HEADER = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 
 
 def share_parameters(cls: type, *more: str) -> None:
@@ -20,7 +21,7 @@ def share_parameters(cls: type, *more: str) -> None:
     Parameters
     ----------
     cls : type
-        The class; both have numpydoc docstrings, indented by four spaces.
+        The class; both have numpydoc docstrings. Python 3.13 strips their indentation, so that none is assumed.
     *more : str
         Entries for arguments that the constructor of the base class does not have.
     """
@@ -28,14 +29,14 @@ def share_parameters(cls: type, *more: str) -> None:
         return
     summary, own = _sections(cls.__doc__)
     shared = next((found for found in map(_shared, cls.__mro__[1:]) if found), {})
-    known = _entries("".join(more)) | _joined("Parameters", shared, own)
+    known = _entries("".join(map(textwrap.dedent, more))) | _joined("Parameters", shared, own)
     entries = {"Parameters": {name: known[name] for name in _arguments(cls) if name in known}}
     entries["Attributes"] = _joined("Attributes", shared, own)
     sections = {"Raises": shared["Raises"]} if "Raises" in shared else {}
     sections |= own | {name: "".join(found.values()) + "\n" for name, found in entries.items() if found}
     ordered = sorted(sections.items(), key=lambda section: _ORDER.index(section[0]))
-    body = "".join(f"    {name}\n    {'-' * len(name)}\n{text}" for name, text in ordered)
-    cls.__doc__ = f"{summary.rstrip()}\n\n{body.rstrip()}\n    "
+    body = "".join(f"{name}\n{'-' * len(name)}\n{text}" for name, text in ordered)
+    cls.__doc__ = f"{summary.rstrip()}\n\n{body.rstrip()}\n"
 
 
 def _shared(base: type) -> dict[str, str]:
@@ -57,12 +58,12 @@ def _arguments(cls: type) -> list[str]:
 
 def _sections(doc: str) -> tuple[str, dict[str, str]]:
     """The text before the first section, and the text of each section."""
-    parts = _HEADER.split(doc)
+    parts = _HEADER.split(inspect.cleandoc(doc))
     texts = [f"{text.rstrip()}\n\n" for text in parts[2::2]]
     return parts[0], dict(zip(parts[1::2], texts, strict=True))
 
 
 def _entries(section: str) -> dict[str, str]:
     """The entries of a section Parameters by name."""
-    parts = re.split(r"^    (?=\S)", section, flags=re.MULTILINE)[1:]
-    return {re.split(r"[\s:]", part, maxsplit=1)[0]: f"    {part.rstrip()}\n" for part in parts}
+    parts = re.split(r"^(?=\S)", section, flags=re.MULTILINE)[1:]
+    return {re.split(r"[\s:]", part, maxsplit=1)[0]: f"{part.rstrip()}\n" for part in parts}
