@@ -23,8 +23,6 @@ CHECKS = {
     *("RT01", "RT02", "RT03", "RT04", "RT05", "YD01"),
 }
 
-FOLLOWING = ("halfwidth.learners.auto",)
-
 
 def packages():
     return [importlib.import_module(f"halfwidth.{module.name}") for module in pkgutil.iter_modules(hw.__path__)]
