@@ -21,10 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.equation.batch_sums import MOST_BATCHES, Sums, capacity_for
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 from halfwidth.state.fields import Array, Bool, State, Whole
 from halfwidth.state.schema import Relation, Schema, build, validate
 
-Vector = NDArray[np.float64]
 Ids = NDArray[np.uint64]
 
 SMALLEST = 2_048

@@ -18,13 +18,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.equation.batch_store import BatchStore
 from halfwidth.equation.batch_sums import Sums
 from halfwidth.equation.linear_algebra import inverse
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from halfwidth.equation.jackknife import FEWEST_KEPT, MOST_FLOPS, Deletions
 from halfwidth.equation.linear_algebra import Whitening, whitening
 from halfwidth.inference.autoregressive_bias import shortfall
 from halfwidth.inference.longrun import andrews_bandwidth, kernel_weights, toeplitz_product
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 HIGH_SHARE = 0.25
 LONG = 3.0

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from halfwidth.equation.linear_algebra import Whitening
 from halfwidth.inference.longrun import kernel_weights, toeplitz_product
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 MOST_FLOPS = 5e7
 FEWEST_KEPT = 256

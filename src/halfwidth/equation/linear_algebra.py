@@ -10,11 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.errors import NotIdentified
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 SINGULAR = 1e-12
 """Eigenvalues of the scaled matrix below this share of the largest are taken for zero."""

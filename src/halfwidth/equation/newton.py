@@ -13,11 +13,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.equation.linear_algebra import solve_spd
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 MOST_STEPS = 50
 _MOST_HALVINGS = 60

@@ -18,8 +18,7 @@ from halfwidth.errors import NotIdentified
 from halfwidth.inference.laws import LimitLaw
 from halfwidth.inference.result import Result
 from halfwidth.inference.student_law import StudentLaw, student_quantile, student_tail
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 FEWEST = 2.0
 """Fewer degrees of freedom give no interval."""

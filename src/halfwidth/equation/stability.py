@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.inference.longrun import long_run_covariance
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 LEVEL = 0.01
 FEWEST_BATCHES = 32

@@ -22,8 +22,7 @@ from halfwidth.equation.equation import Equation
 from halfwidth.equation.errors import bandwidth_of, unseen
 from halfwidth.equation.linear_algebra import Whitening, whitening
 from halfwidth.inference.longrun import kernel_degrees_of_freedom, kernel_weights, toeplitz_product
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 WIDE = 512
 """More coefficients than this are wide."""

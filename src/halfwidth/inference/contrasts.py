@@ -16,18 +16,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_alpha
 from halfwidth.errors import InputError
 from halfwidth.inference.hypotheses import parse_hypotheses
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.inference.tables import CoefficientTable, Summary
+from halfwidth.kernels.arrays import Vector
 
 if TYPE_CHECKING:
     from halfwidth.inference.result import Result
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.errors import InputError, UnknownName
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 _NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -11,11 +11,9 @@ Biometrical Journal 50, 2008.)
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.checks import check_level
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 _POINTS = 2**14
 _SEED = 0

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """Regression in one pass with scikit-learn's conventions and statsmodels' results."""
 
-from halfwidth.models.base import FitWarning, StreamModel
+from halfwidth.models.base import StreamModel
 from halfwidth.models.classifier import LogisticRegression
 from halfwidth.models.fit import fit
 from halfwidth.models.registry import MODELS, load
 from halfwidth.models.regressors import HuberRegressor, LinearRegression, PoissonRegressor, QuantileRegressor
 from halfwidth.models.results import RegressionResult
+from halfwidth.models.run_status import FitWarning
 
 __all__ = [
     "MODELS",

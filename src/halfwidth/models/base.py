@@ -19,11 +19,8 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.models.engine_model import EngineModel
 from halfwidth.models.identification import check_sizes, solvable
 from halfwidth.models.results import JSON_SCHEMA, RegressionResult
+from halfwidth.models.run_status import FitWarning
 from halfwidth.models.sklearn_base import check_sample_weight, validate_data
-
-
-class FitWarning(UserWarning):
-    """A fit that is doubtful, as a whole or in some coefficients; the message begins with the name of the doubt."""
 
 
 class StreamModel(EngineModel):

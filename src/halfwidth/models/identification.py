@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from halfwidth.equation.result import FEWEST
 from halfwidth.errors import HalfwidthError, InputError, NotIdentified
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 from halfwidth.models.separation import FAMILIES, ColumnExtremes, separating_direction, taking_part
 
 Flag = tuple[str, str]
 Mask = NDArray[np.bool_]
-Vector = NDArray[np.float64]
 
 ROWS_BEYOND_COEFFICIENTS = 10
 """Fewer rows than this beyond the number of coefficients give no standard errors."""

@@ -12,6 +12,7 @@ from halfwidth.equation.result import EquationResult
 from halfwidth.families import Loss
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.student_law import StudentLaw
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.renewable import RenewableNewton
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 from halfwidth.models.basis import Basis
@@ -22,8 +23,6 @@ from halfwidth.models.separation import ColumnExtremes
 from halfwidth.state.containers import Nested, Row
 from halfwidth.state.fields import Real, State, Text
 from halfwidth.state.schema import Relation, Schema
-
-Vector = NDArray[np.float64]
 
 METHOD = "score-batches"
 

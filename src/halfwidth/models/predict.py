@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from halfwidth.checks import check_level
 from halfwidth.errors import InputError, UnknownName
+from halfwidth.kernels.arrays import Vector
 from halfwidth.models.base import StreamModel
 from halfwidth.streams import ReaderArguments, read_predictors
 
-Vector = NDArray[np.float64]
 INTERVALS = ("mean", "observation")
 
 

@@ -12,13 +12,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.inference.longrun import kernel_degrees_of_freedom
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 
 Flag = tuple[str, str]
-Vector = NDArray[np.float64]
 
 LARGE_SHARE = 0.5
 """One batch with this share of the information about a coefficient may have been expanded at a point of its own."""
@@ -30,6 +29,10 @@ FEW_KERNEL_DF = 30.0
 FEW_BATCHES = 12
 FEW_GROUPS = 16
 _ROUNDING = 1e-13
+
+
+class FitWarning(UserWarning):
+    """A fit that is doubtful, as a whole or in some coefficients; the message begins with the name of the doubt."""
 
 
 def run_flags(fit: NewtonSnapshot, errors: Vector) -> tuple[Flag, ...]:

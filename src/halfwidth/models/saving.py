@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from halfwidth.errors import CannotWrite, UnknownName
-from halfwidth.models.base import FitWarning
 from halfwidth.models.run_state import FIT_SCHEMA
+from halfwidth.models.run_status import FitWarning
 from halfwidth.state.checkpoint import check_checkpoint_place, write_checkpoint
 from halfwidth.state.schema import validate
 

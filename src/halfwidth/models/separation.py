@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.families import Loss
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.newton_solver import Rows, minimise
 from halfwidth.learners.newton.offline_fit import SLIGHT
 from halfwidth.state.fields import Array, Text
 from halfwidth.state.schema import Schema
 
-Vector = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 FAMILIES = ("logistic", "poisson")

@@ -11,19 +11,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.equation.errors import unseen
 from halfwidth.equation.linear_algebra import whitening
 from halfwidth.families import Loss
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.chunk_sums import Expanded
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.newton_solver import Rows
 from halfwidth.learners.newton.offline_fit import fit_rows
 from halfwidth.models.identification import Flag, Verdict
 from halfwidth.models.separation import FAMILIES, ColumnExtremes, separating_direction, taking_part
-
-Vector = NDArray[np.float64]
 
 MOST_DEVIATIONS = 4.5
 ROWS_PER_COEFFICIENT = 2

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.families import Loss, make_loss
 from halfwidth.inference import Result
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners import CappedSGD
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.kept_sample import RowSample
@@ -27,10 +28,8 @@ from halfwidth.models.basis import Basis
 from halfwidth.models.identification import ROWS_BEYOND_COEFFICIENTS, Flag
 from halfwidth.models.separation import ColumnExtremes
 from halfwidth.models.sgd_checks import check_average
-from halfwidth.models.sgd_state import FIRST_ROWS, SGD_SCHEMA
+from halfwidth.models.sgd_state import FIRST_ROWS, SGD_SCHEMA, learner_parts
 from halfwidth.problems.given_rows import EXTRA_COLUMNS, regression_problem
-
-Vector = NDArray[np.float64]
 
 _LOCATION = ("linear", "quantile", "huber")
 
@@ -219,19 +218,7 @@ class SGDEngine:
             "started": self._learner is not None,
         }
         if self._learner is not None and self._scaling is not None:
-            learner = self._learner
-            state |= {
-                "column_centre": self._scaling.centre,
-                "column_scale": self._scaling.scale,
-                "ridges": learner.problem.params[: self.size],  # type: ignore[index]
-                "theta_0": learner._theta_0,
-                "theta": learner._theta.copy(),
-                "total": learner._total.copy(),
-                "n_seen": learner.n_seen,
-                "capped": learner._capped,
-                "watcher": learner.watchers[0].to_state(),
-                "sample": self._sample.to_state(),
-            }
+            state |= learner_parts(self._learner, self._scaling) | {"sample": self._sample.to_state()}
         return state
 
     @classmethod

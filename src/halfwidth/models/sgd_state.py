@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from halfwidth.learners import CappedSGD
+from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.kept_sample import RowSample
 from halfwidth.learners.newton.renewable_state import LOSS_FIELDS, options_fit_loss
 from halfwidth.methods import method
@@ -67,3 +71,18 @@ SGD_SCHEMA = Schema(
     title="state of engine 'sgd'",
     optional=_STARTED,
 )
+
+
+def learner_parts(learner: CappedSGD, scaling: Scaling) -> State:
+    """What is saved of a learner that has started."""
+    return {
+        "column_centre": scaling.centre,
+        "column_scale": scaling.scale,
+        "ridges": np.asarray(learner.problem.params)[: learner.problem.dim],
+        "theta_0": learner._theta_0,
+        "theta": learner._theta.copy(),
+        "total": learner._total.copy(),
+        "n_seen": learner.n_seen,
+        "capped": learner._capped,
+        "watcher": learner.watchers[0].to_state(),
+    }

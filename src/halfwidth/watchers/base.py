@@ -16,9 +16,9 @@ from halfwidth.errors import InputError
 from halfwidth.inference import Interval, LimitLaw, NormalLaw, Result
 from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.kernels.arrays import Vector
-from halfwidth.kernels.rows import finite_rows
 from halfwidth.state.guard import guard_of, whole_only
 from halfwidth.state.schema import Schema, build, validate
+from halfwidth.watchers.iterates import checked_iterates
 
 Critical = Literal["calibrated", "normal"]
 State = dict[str, Any]
@@ -187,7 +187,7 @@ class Watcher(ABC):
         InputError
             The shape is wrong or a number is not finite; the watcher stays as it was.
         """
-        checked = self._check_iterates(thetas)
+        checked = checked_iterates(self.dim, thetas)
         with guard_of(self):
             self.take(checked)
         return self
@@ -246,16 +246,3 @@ class Watcher(ABC):
             Lower and upper ends.
         """
         return self.result(critical).interval(direction, level)
-
-    def _check_iterates(self, thetas: ArrayLike) -> Vector:
-        array = np.ascontiguousarray(thetas, dtype=np.float64)
-        if array.ndim != 2 or array.shape[1] != self.dim:
-            raise InputError.of("thetas", f"have shape (m, {self.dim})", np.shape(thetas))
-        row = finite_rows(array)
-        if row < len(array):
-            column = int(np.argmin(np.isfinite(array[row])))
-            raise InputError(
-                f"thetas must be finite; row {row} of this call has {array[row, column]} in coordinate {column}. "
-                "The watcher stays as it was"
-            )
-        return array

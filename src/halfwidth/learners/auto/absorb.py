@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from halfwidth.equation import Sums
+from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
 from halfwidth.learners.auto.arguments import (
     APPEARED,
@@ -34,7 +35,6 @@ from halfwidth.learners.auto.arguments import (
     Plan,
     Steering,
     Told,
-    Vector,
 )
 
 FAR = 200.0

@@ -17,9 +17,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 FINE, EXCURSION, APPEARED, NOT_FINITE = 0, 1, 2, 3
 """What a chunk can end in: nothing, theta far out, a direction that was never seen before, numbers that are none."""

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import InputError
-from halfwidth.learners.auto.arguments import Vector, told_for
+from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.arguments import told_for
 from halfwidth.learners.auto.chunks import request_points, told_chunk
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.problems import Problem

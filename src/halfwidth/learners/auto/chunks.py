@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from halfwidth.equation import Sums
-from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.arrays import Function, Vector
 from halfwidth.kernels.compile import jitable, kernel
 from halfwidth.kernels.products import add_symmetric
 from halfwidth.learners.auto.absorb import absorb, difference_hessian, write_points
-from halfwidth.learners.auto.arguments import FINE, Cursor, Moving, Notes, Plan, Source, Steering, Told, Vector
+from halfwidth.learners.auto.arguments import FINE, Cursor, Moving, Notes, Plan, Source, Steering, Told
 
 Ended = tuple[int, int, int, int, int]
 

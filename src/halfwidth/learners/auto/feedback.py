@@ -43,11 +43,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.moments import Moments
-
-Vector = NDArray[np.float64]
 
 LARGEST_GAIN = 15.0
 SURE = 2.33

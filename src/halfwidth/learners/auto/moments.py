@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.arguments import Notes
-
-Vector = NDArray[np.float64]
 
 NOTES = 128
 

@@ -11,9 +11,8 @@ from halfwidth.equation.result import EquationResult
 from halfwidth.errors import NotIdentified
 from halfwidth.inference.batch_result import BatchesResult
 from halfwidth.inference.interval import Interval
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.feedback import Feedback
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

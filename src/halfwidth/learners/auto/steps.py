@@ -17,11 +17,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.equation import inverse
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 LEAST_EIGENVALUE = 1.0 / 15.0
 FIRST_GAIN, GROWTH = 0.05, 2.0

@@ -10,15 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.equation import BatchStore, capacity_for
 from halfwidth.errors import InputError
 from halfwidth.families import make_loss
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.chunk_sums import TIME_BATCHES
 from halfwidth.learners.newton.kept_sample import EXTRA_NUMBERS, capacity_for_sample, hashed
 
-Vector = NDArray[np.float64]
 State = dict[str, Any]
 
 _MOST_BUCKET_NUMBERS = 2**27

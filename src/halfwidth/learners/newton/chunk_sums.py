@@ -22,14 +22,13 @@ from halfwidth.equation import BatchStore, capacity_for, solve_spd
 from halfwidth.equation.buckets import BucketStore
 from halfwidth.equation.wide_errors import WIDE
 from halfwidth.families import Loss
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.kept_sample import EXTRA_NUMBERS, Ids, RowSample
 from halfwidth.learners.newton.loss_sums import GoodnessOfFit, LossSums, chunk_loss
 from halfwidth.learners.newton.newton_solver import Rows
 from halfwidth.state.containers import Nested, Optional
 from halfwidth.state.fields import Array, Real, State
 from halfwidth.state.schema import Relation, Schema
-
-Vector = NDArray[np.float64]
 
 TIME_BATCHES = 64
 

@@ -16,11 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation import BatchStore, capacity_for
-from halfwidth.kernels.arrays import Function
+from halfwidth.kernels.arrays import Function, Vector
 from halfwidth.kernels.compile import specialise
 from halfwidth.problems import Problem
-
-Vector = NDArray[np.float64]
 
 _MOST_BATCHES = 256
 _MOST_NUMBERS = 2**20

@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.families import Loss
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.newton_solver import Rows
 from halfwidth.state.fields import Array, State, Whole
 from halfwidth.state.schema import Relation, Schema
 
-Vector = NDArray[np.float64]
 Ids = NDArray[np.uint64]
 
 MOST_NUMBERS = 2**19

@@ -19,14 +19,10 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from halfwidth.families import Loss
+from halfwidth.kernels.arrays import Vector
 from halfwidth.state.fields import Real
 from halfwidth.state.schema import Schema
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

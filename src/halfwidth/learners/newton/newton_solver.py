@@ -18,8 +18,7 @@ from halfwidth.families import Loss
 from halfwidth.families.base import NORMAL_MAD
 from halfwidth.families.linear import Linear
 from halfwidth.families.quantile import Quantile
-
-Vector = NDArray[np.float64]
+from halfwidth.kernels.arrays import Vector
 
 _SCALE_ROUNDS = 40
 _SCALE_SETTLED = 1e-10

@@ -7,20 +7,18 @@ are what an offline fit would have.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.equation import BatchStore, capacity_for, solve_spd
 from halfwidth.equation.buckets import BucketStore
 from halfwidth.families import Loss
 from halfwidth.families.linear import Linear
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.chunk_sums import TIME_BATCHES, Expanded, enter_batches, enter_buckets
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.kept_sample import Ids
 from halfwidth.learners.newton.loss_sums import GoodnessOfFit, LossSums, chunk_loss
 from halfwidth.learners.newton.newton_solver import Rows, minimise, settle_scale
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
-
-Vector = NDArray[np.float64]
 
 SETTLED = 1e-20
 SLIGHT = 1e-9

@@ -13,17 +13,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.equation import solve_spd
 from halfwidth.equation.linear_algebra import whitening
 from halfwidth.equation.wide_errors import WIDE
 from halfwidth.families import Loss
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.kept_sample import RowSample
 from halfwidth.learners.newton.newton_solver import Rows
 from halfwidth.learners.newton.offline_fit import fit_rows
-
-Vector = NDArray[np.float64]
 
 _ROUNDS = 25
 _CLOSE = 1e-8

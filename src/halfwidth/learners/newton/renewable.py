@@ -36,32 +36,21 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from halfwidth.checks import check_count
-from halfwidth.equation import capacity_for, solve_spd
 from halfwidth.errors import InputError, NotEnoughData
-from halfwidth.families import Loss, make_loss
+from halfwidth.families import make_loss
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.added_columns import with_columns
-from halfwidth.learners.newton.chunk_sums import ChunkSums
+from halfwidth.learners.newton.chunk_expander import ChunkExpander
 from halfwidth.learners.newton.column_scaling import Scaling
-from halfwidth.learners.newton.newton_solver import Rows, first_fit, minimise, prior_weights, robust_scale
-from halfwidth.learners.newton.offline_fit import SETTLED, offline_fit
 from halfwidth.learners.newton.renewable_state import FIELDS, RELATIONS
-from halfwidth.learners.newton.row_buffer import Groups, PendingRows, Piece
+from halfwidth.learners.newton.row_buffer import Piece
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
-from halfwidth.learners.newton.thinned_fit import thinned_fit
 from halfwidth.state.schema import Schema, build, validate
 
-Vector = NDArray[np.float64]
 
-CHUNK_ROWS = 1_024
-ROUGH_CHUNK_ROWS = 131_072
-_MOST_PENDING_NUMBERS = 2**21
-_CLOSE = 1e-4
-
-
-class RenewableNewton:
+class RenewableNewton(ChunkExpander):
     """One pass of regression with a loss of `halfwidth.families`.
 
     >>> rng = np.random.default_rng(0)
@@ -80,40 +69,6 @@ class RenewableNewton:
         {"size": lambda s: s["dim"] + s["intercept"], "width": lambda s: s["dim"] + 3},
         RELATIONS,
     )
-
-    def __init__(
-        self,
-        dim: int,
-        loss: Loss | str,
-        *,
-        intercept: bool = True,
-        ridge: float = 0.0,
-        anchor: ArrayLike | None = None,
-        chunk_rows: int | None = None,
-    ) -> None:
-        self.dim = check_count("dim", dim, at_least=0 if intercept else 1)
-        self.loss = make_loss(loss) if isinstance(loss, str) else loss
-        if not (np.isfinite(ridge) and ridge >= 0.0):
-            raise InputError.of("ridge", "be a finite number of at least 0", ridge)
-        self.intercept = bool(intercept)
-        self.ridge = float(ridge)
-        self.anchor = None if anchor is None else np.array(anchor, dtype=np.float64)
-        self.size = self.dim + self.intercept
-        self.chunk_rows = chunk_rows or chunk_rows_for(self.loss, self.size)
-        self.n_seen = 0
-        self._groups = Groups()
-        self._pending = PendingRows(self.dim, self.chunk_rows)
-        self._scaling: Scaling | None = None
-        self._unit = 1.0  # the weight that counts as one
-        self._prior = np.zeros(self.size)
-        self._prior_centre = np.zeros(self.size)
-        self._sums: ChunkSums | None = None
-        self._read: NewtonSnapshot | None = None
-
-    @property
-    def grouped(self) -> bool:
-        """Whether rows come in groups."""
-        return bool(self._groups.given)
 
     def consume(
         self,
@@ -197,92 +152,6 @@ class RenewableNewton:
             self._absorb(pending.piece(bool(self._groups.given)))
             pending.filled = 0
 
-    def _absorb(self, piece: Piece) -> None:
-        """Expand a chunk and add it up."""
-        if self._scaling is None:
-            self._unit = _unit_of(piece.weight)
-            self._scaling = Scaling.of(piece.X, piece.weight, self.intercept)
-        rows = self._rows(piece, self._scaling, self._unit)
-        if self._sums is None:
-            self._sums = self._new_sums()
-            point = self._first_point(rows, self._scaling)
-            self._sums.batches.rebase(point)
-        else:
-            point = self._point(rows, self._sums, self._scaling)
-        self._sums.add(rows, point, piece.ids)
-
-    def _new_sums(self) -> ChunkSums:
-        length = max(1, 2 * self.chunk_rows // capacity_for(self.size))
-        return ChunkSums(self.loss, self.size, length, self.grouped)
-
-    def _rows(self, piece: Piece, scaling: Scaling, unit: float) -> Rows:
-        weight = piece.weight
-        if unit != 1.0:
-            weight = np.full(len(piece), 1.0 / unit) if weight is None else weight / unit
-        return Rows(scaling.apply(piece.X), piece.y, weight, piece.offset)
-
-    def _first_point(self, rows: Rows, scaling: Scaling) -> Vector:
-        if self.anchor is not None:
-            return scaling.inverse(self.anchor)
-        start, penalty = self._start(rows), np.diag(rows.total_weight * self._penalty(scaling))
-        if self.loss.quadratic:
-            return first_fit(rows, self.loss, start, penalty, np.zeros(self.size), SETTLED)
-        self._prior, self._prior_centre = prior_weights(rows), start
-        point = first_fit(rows, self.loss, start, penalty, self._prior, _CLOSE)
-        self._prior = self._prior * self.loss.curvature_unit
-        return point
-
-    def _start(self, rows: Rows) -> Vector:
-        start = np.zeros(self.size)
-        if self.intercept:
-            start[0] = self.loss.start(float(rows.weighted(rows.y).sum()) / rows.total_weight)
-        return start
-
-    def _point(self, rows: Rows, sums: ChunkSums, scaling: Scaling) -> Vector:
-        """Where to expand the chunk: theta_j, unless it does not matter or was decided."""
-        if self.loss.quadratic or self.anchor is not None:
-            return sums.reference
-        seen, ridge = sums.weight, self._penalty(scaling)
-        centre = sums.centre(seen * ridge)
-        self.loss.sharpen(sums.n_rows + len(rows), self.size)
-        past = sums.batches.curvature() + np.diag(seen * ridge)
-        Q = past + np.diag(rows.total_weight * ridge + self._prior)
-        centre_Q = solve_spd(Q, past @ centre + self._prior * self._prior_centre)
-        point = minimise(rows, self.loss, centre_Q, centre_Q, Q, _CLOSE).theta
-        if self.loss.uses_scale:
-            change = robust_scale(rows, point, self.loss) - self.loss.scale
-            self.loss.scale += change * rows.total_weight / (seen + rows.total_weight)
-        return point
-
-    def _penalty(self, scaling: Scaling) -> Vector:
-        """The ridge on the internal scale, for a weight of one; the intercept is free."""
-        penalty = np.zeros(self.size)
-        penalty[int(self.intercept) :] = self.ridge / scaling.scale**2
-        return penalty
-
-    def _fit(self) -> NewtonSnapshot:
-        piece = self._pending.piece(self.grouped)
-        unit, scaling = self._unit, self._scaling
-        if scaling is None:
-            unit, scaling = _unit_of(piece.weight), Scaling.of(piece.X, piece.weight, self.intercept)
-        rows, penalty, loss = self._rows(piece, scaling, unit), self._penalty(scaling), copy(self.loss)
-        if self._sums is None:
-            return offline_fit(rows, loss, self._start(rows), penalty, scaling, piece.ids)
-        sample = self._sums.sample
-        if sample is not None and sample.holds_all:
-            centre = self._sums.centre(self._sums.weight * penalty)
-            kept = sample.rows()
-            together = Rows(
-                np.concatenate([kept.Z, rows.Z]),
-                *(np.concatenate(pair) for pair in zip(_columns(kept), _columns(rows), strict=True)),
-            )
-            ids = None if piece.ids is None else np.concatenate([sample.ids, piece.ids])
-            return offline_fit(together, loss, centre, penalty, scaling, ids)
-        reader = copy(self)
-        reader.loss = loss
-        with self._sums.including(rows, piece.ids, lambda sums: reader._point(rows, sums, scaling)) as sums:
-            return thinned_fit(sums, loss, penalty, scaling, anchored=self.anchor is not None)
-
     def to_state(self) -> dict[str, Any]:
         """Plain numbers and arrays; `from_state` goes on with the same bits."""
         return {
@@ -337,24 +206,3 @@ class RenewableNewton:
             learner._sums = learner._new_sums()
             learner._sums.restore(state["sums"])
         return learner
-
-
-def chunk_rows_for(loss: Loss, size: int) -> int:
-    """1,024 rows, or a power of two of at least `size` for wide rows, so that solving costs no more than adding up.
-
-    A loss whose score jumps is expanded over many rows at a time, as many as flat memory allows.
-    """
-    if not loss.rough:
-        return int(max(CHUNK_ROWS, 2 ** int(np.ceil(np.log2(size)))))
-    fitting = max(_MOST_PENDING_NUMBERS // (size + 3), CHUNK_ROWS)
-    return int(min(ROUGH_CHUNK_ROWS, 2 ** (fitting.bit_length() - 1)))
-
-
-def _unit_of(weight: Vector | None) -> float:
-    return 1.0 if weight is None else float(weight.mean())
-
-
-def _columns(rows: Rows) -> tuple[Vector, Vector, Vector]:
-    """y, weight and offset, the last two spelled out."""
-    ones, zeros = np.ones(len(rows)), np.zeros(len(rows))
-    return rows.y, ones if rows.weight is None else rows.weight, zeros if rows.offset is None else rows.offset

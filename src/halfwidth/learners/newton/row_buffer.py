@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.equation.buckets import digests
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 
-Vector = NDArray[np.float64]
 Ids = NDArray[np.uint64]
 
 _FIRST_ROOM = 1_024

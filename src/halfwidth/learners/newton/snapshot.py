@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.equation.batch_sums import Sums
 from halfwidth.equation.equation import Equation
@@ -14,11 +13,10 @@ from halfwidth.equation.errors import Errors, jackknife_errors
 from halfwidth.equation.stability import FEWEST_BATCHES, Stability, stability
 from halfwidth.equation.wide_errors import WIDE, WideErrors, wide_errors
 from halfwidth.families import Loss
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.loss_sums import GoodnessOfFit
 from halfwidth.learners.newton.newton_solver import Rows
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

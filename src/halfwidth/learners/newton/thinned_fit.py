@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.equation.batch_sums import Sums
 from halfwidth.families import Loss
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.chunk_sums import ChunkSums
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.kept_sample import RowSample
 from halfwidth.learners.newton.newton_solver import Rows
 from halfwidth.learners.newton.refinement import Refined, refine
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
-
-Vector = NDArray[np.float64]
 
 
 def thinned_fit(sums: ChunkSums, loss: Loss, penalty: Vector, scaling: Scaling, *, anchored: bool) -> NewtonSnapshot:
