@@ -1,5 +1,7 @@
 """Docstrings completed from the base class: own entries win, the order is that of the signature."""
 
+import inspect
+
 from halfwidth.docstrings import share_parameters
 
 
@@ -71,7 +73,7 @@ def test_arguments_of_the_base_class_are_added_in_the_order_of_the_signature():
     -----
     One formula.
     """
-    assert Child.__doc__ == expected
+    assert Child.__doc__ == inspect.cleandoc(expected) + "\n"
 
 
 def test_entries_of_the_class_itself_win():

@@ -2,6 +2,7 @@
 
 The first SIGINT, SIGTERM or SIGHUP is noted, and the run ends at the next chunk; the second ends the process at once.
 Handlers are put in place only in the main thread, only for the time of a run, and never over those of somebody else.
+Arrow, which would break off a read at a signal, is told to leave signals alone for that time.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ class Ending:
             for number in _SIGNALS:
                 if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
                     self._before[number] = signal.signal(number, self._note)
+        if self._before:
+            arrow_handles_signals(False)
         return self
 
     def __exit__(
@@ -35,9 +38,20 @@ class Ending:
     ) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        if self._before:
+            arrow_handles_signals(True)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.received is not None:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         self.received = number
+
+
+def arrow_handles_signals(wanted: bool) -> None:
+    """Let Arrow break off reads at a signal, or not; without Arrow there is nothing to tell."""
+    try:
+        from pyarrow import enable_signal_handlers
+    except ImportError:
+        return
+    enable_signal_handlers(wanted)

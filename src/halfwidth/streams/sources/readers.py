@@ -115,6 +115,8 @@ def _guarded(blocks: Iterator[Block], file: str, row: int) -> Iterator[Block]:
     except HalfwidthError:
         raise
     except Exception as error:
+        if type(error).__name__ == "ArrowCancelled":  # a signal, which says nothing about the file
+            raise KeyboardInterrupt from error
         said = " ".join(str(error).split())[:300] or type(error).__name__
         ending = _GO_ON if isinstance(error, ChangedFile) else ""
         detail = f"the file cannot be read from this row on ({said}){ending}"
