@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from contextlib import suppress
+from importlib import import_module
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -50,8 +52,5 @@ class Ending:
 
 def arrow_handles_signals(wanted: bool) -> None:
     """Let Arrow break off reads at a signal, or not; without Arrow there is nothing to tell."""
-    try:
-        from pyarrow import enable_signal_handlers
-    except ImportError:
-        return
-    enable_signal_handlers(wanted)
+    with suppress(ImportError):
+        import_module("pyarrow").enable_signal_handlers(wanted)
