@@ -114,3 +114,15 @@ def test_under_feedback_a_gradient_that_jumps_is_doubted():
     world = Problem(2, quantile_gradient, row_size=3, params=[0.5])
     result = Auto(world, feedback="detect").consume(rows).result()
     assert "jumping-gradient" in dict(result.diagnostics.flags)
+
+
+@MODES
+@pytest.mark.parametrize("seed", range(6))
+def test_columns_that_rounding_cannot_tell_apart_are_never_silently_wrong(gradient_only, seed):
+    """A column at 1e6 with a spread of one, beside scales of 1e-6 and 1e6: right, doubted or refused."""
+    world = problem("troubled-linear", trouble="scales")
+    rows = rows_of(world, 50_000, np.random.SeedSequence(0, spawn_key=(seed, 0)))
+    result = Auto(world, gradient_only=gradient_only).consume(rows).result()
+    trusted = np.array([result.status == status == "ok" for status in result.coefficient_status])
+    away = np.abs(result.params - world.theta_star)[trusted]
+    assert (away < 5.0 * result.bse[trusted]).all()

@@ -5,6 +5,7 @@
 | `not-settled`     | what the expansions left out could not be measured well enough on the sample of rows       |
 | `separation`      | the curvature has vanished on the way to the estimate: the loss has no minimum             |
 | `long-dependence` | rows stay correlated over a large part of the stream                                       |
+| `ill-conditioned` | rounding, or differences of gradients, cannot tell some direction's curvature from zero    |
 
 | flag of a coefficient | when                                                               |
 |-----------------------|--------------------------------------------------------------------|
@@ -29,6 +30,8 @@ Flag = tuple[str, str]
 RARE = 8.0
 MOST_CORRECTION = 0.25
 """Largest sampling error of the correction, in standard errors of the coefficient."""
+ROUNDING, DIFFERENCED_ERROR = 1e-14, 1e-7
+"""Relative errors of a sum of Hessians, and of one made of differences of gradients."""
 COLLAPSED = 0.01
 """The share of a coefficient's curvature left at the estimate, below which that is on its way to infinity."""
 
@@ -49,6 +52,8 @@ class Known:
     root: Root
     errors: Vector
     collapsed: NDArray[np.bool_]
+    conditioning: float
+    """The smallest eigenvalue of the curvature, scaled to a unit diagonal, in units of what its rounding may be."""
 
 
 def collapsed(engine: GivenRows, centre: Vector, before: Vector) -> NDArray[np.bool_]:
@@ -57,6 +62,17 @@ def collapsed(engine: GivenRows, centre: Vector, before: Vector) -> NDArray[np.b
         return np.zeros(len(centre), dtype=np.bool_)
     left = np.diag(engine.sample.hessian(engine.field, centre))
     return np.asarray(np.abs(left) < COLLAPSED * np.abs(before))
+
+
+def conditioning(information: Vector, hidden: NDArray[np.bool_], differences: bool) -> float:
+    """The smallest eigenvalue of the scaled curvature over its own error; below one a direction is lost in rounding."""
+    kept = ~hidden
+    H = 0.5 * (information + information.T)[np.ix_(kept, kept)]
+    scale = np.sqrt(np.abs(np.diag(H)))
+    if not scale.size or not (scale > 0.0).all():
+        return np.inf
+    smallest = float(np.linalg.eigvalsh(H / np.outer(scale, scale)).min())
+    return smallest / (DIFFERENCED_ERROR if differences else ROUNDING)
 
 
 def notes(known: Known) -> tuple[str, ...]:
@@ -84,7 +100,8 @@ def coefficient_flags(known: Known) -> tuple[tuple[str, ...], ...]:
 
 def flags(known: Known) -> tuple[Flag, ...]:
     """What speaks against the whole run."""
-    return tuple(flag for flag in (_settled(known), _separated(known), _dependence(known)) if flag is not None)
+    found = (_settled(known), _separated(known), _conditioned(known), _dependence(known))
+    return tuple(flag for flag in found if flag is not None)
 
 
 def _settled(known: Known) -> Flag | None:
@@ -106,6 +123,16 @@ def _separated(known: Known) -> Flag | None:
         return None
     names = ", ".join(f"theta[{j}]" for j in gone[:8])
     return "separation", f"the curvature along {names} has vanished: the loss has no minimum there. Add a ridge to it"
+
+
+def _conditioned(known: Known) -> Flag | None:
+    if known.conditioning >= 1.0:
+        return None
+    return (
+        "ill-conditioned",
+        "columns are so nearly collinear (a large mean beside a small spread does it) that some coefficients are lost "
+        "in rounding. Centre and scale the columns, or give the Hessian if it comes from differences of gradients",
+    )
 
 
 def _dependence(known: Known) -> Flag | None:

@@ -144,6 +144,7 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         root=root,
         errors=np.sqrt(np.diag(covariance) / n),
         collapsed=given_status.collapsed(engine, root.centre, np.diag(information)),
+        conditioning=given_status.conditioning(information, hidden, engine.differences),
     )
     params = np.where(hidden, engine.theta, root.centre)
     result = GivenResult(
