@@ -9,52 +9,13 @@ alone. The offline fit is by Newton steps over all rows; the standard errors are
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from halfwidth import Auto, Problem
-from halfwidth.streams.datasets.frames import beijing_frame, features, flights_frame
+from halfwidth.problems.row_losses import LINEAR, LOGISTIC
+from halfwidth.streams.datasets.frames import features, regression_frame
 
 LAGS = 500
 CASES = (("beijing", "log_pm25", "linear"), ("beijing", "high", "logistic"), ("flights", "late", "logistic"))
-
-
-@njit
-def linear_gradient(theta, row, params, grad):
-    error = -row[theta.shape[0]]
-    for j in range(theta.shape[0]):
-        error += theta[j] * row[j]
-    for j in range(theta.shape[0]):
-        grad[j] = error * row[j]
-
-
-@njit
-def linear_hessian(theta, row, params, direction):
-    for j in range(theta.shape[0]):
-        direction[j] = row[j]
-    return 1.0, 0.0
-
-
-@njit
-def chance(theta, row):
-    eta = 0.0
-    for j in range(theta.shape[0]):
-        eta += theta[j] * row[j]
-    return 1.0 / (1.0 + np.exp(-eta))
-
-
-@njit
-def logistic_gradient(theta, row, params, grad):
-    error = chance(theta, row) - row[theta.shape[0]]
-    for j in range(theta.shape[0]):
-        grad[j] = error * row[j]
-
-
-@njit
-def logistic_hessian(theta, row, params, direction):
-    for j in range(theta.shape[0]):
-        direction[j] = row[j]
-    p = chance(theta, row)
-    return p * (1.0 - p), 0.0
 
 
 def offline(X, y, kind):
@@ -76,17 +37,14 @@ def offline(X, y, kind):
 
 
 def main():
-    functions = {
-        "linear": (linear_gradient, linear_hessian),
-        "logistic": (logistic_gradient, logistic_hessian),
-    }
+    losses = {"linear": (LINEAR, [1.0]), "logistic": (LOGISTIC, [0.0])}
     for name, target, kind in CASES:
-        frame = beijing_frame() if name == "beijing" else flights_frame()
+        frame = regression_frame(name)
         X, y = frame[features(name)].to_numpy(float), frame[target].to_numpy(float)
         X = np.column_stack([np.ones(len(X)), (X - X.mean(axis=0)) / X.std(axis=0)])
         fit, errors = offline(X, y, kind)
-        gradient, hessian = functions[kind]
-        world = Problem(X.shape[1], gradient, hessian=hessian, row_size=X.shape[1] + 1)
+        loss, params = losses[kind]
+        world = Problem(X.shape[1], **loss._asdict(), params=params, row_size=X.shape[1] + 1)
         for gradient_only in (False, True):
             result = Auto(world, gradient_only=gradient_only).consume(np.column_stack([X, y])).result()
             away = np.abs(result.params - fit) / errors

@@ -2,7 +2,8 @@
 
 A class documents its own arguments. `share_parameters` completes its docstring with the entries of its base class for
 the other arguments of its constructor, in the order of the signature, with the base's attributes, and with the base's
-section Raises if it has none; `help` and documentation tools see the whole.
+section Raises if it has none. `share_arguments` does the same for the methods of one class that take the same
+arguments. `help` and documentation tools see the whole.
 """
 
 from __future__ import annotations
@@ -10,8 +11,16 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+from collections.abc import Callable
+from types import FunctionType
+from typing import TypeVar
 
-_ORDER = ("Parameters", "Attributes", "Raises", "Warns", "See Also", "Notes", "References", "Examples")
+_ORDER = ("Parameters", "Attributes", "Returns", "Raises", "Warns", "See Also", "Notes", "References", "Examples")
+ALPHA = """
+alpha : float, default 0.05
+    One minus the confidence level.
+"""
+C = TypeVar("C", bound=type)
 _HEADER = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 
 
@@ -34,9 +43,35 @@ def share_parameters(cls: type, *more: str) -> None:
     entries["Attributes"] = _joined("Attributes", shared, own)
     sections = {"Raises": shared["Raises"]} if "Raises" in shared else {}
     sections |= own | {name: "".join(found.values()) + "\n" for name, found in entries.items() if found}
-    ordered = sorted(sections.items(), key=lambda section: _ORDER.index(section[0]))
-    body = "".join(f"{name}\n{'-' * len(name)}\n{text}" for name, text in ordered)
-    cls.__doc__ = f"{summary.rstrip()}\n\n{body.rstrip()}\n"
+    cls.__doc__ = _written(summary, sections)
+
+
+def share_arguments(entries: str) -> Callable[[C], C]:
+    """Describe arguments once for all methods of a class that take them.
+
+    Parameters
+    ----------
+    entries : str
+        Entries of a section Parameters; those that a method has itself win.
+
+    Returns
+    -------
+    callable
+        A class decorator.
+    """
+    known = _entries(inspect.cleandoc(entries))
+
+    def complete(cls: C) -> C:
+        for method in vars(cls).values():
+            if isinstance(method, FunctionType) and method.__doc__:
+                summary, own = _sections(method.__doc__)
+                described = known | _entries(own.get("Parameters", ""))
+                found = [described[name] for name in _arguments(method) if name in described]
+                if found:
+                    method.__doc__ = _written(summary, own | {"Parameters": "".join(found) + "\n"})
+        return cls
+
+    return complete
 
 
 def _shared(base: type) -> dict[str, str]:
@@ -50,7 +85,13 @@ def _joined(name: str, shared: dict[str, str], own: dict[str, str]) -> dict[str,
     return _entries(shared.get(name, "")) | _entries(own.get(name, ""))
 
 
-def _arguments(cls: type) -> list[str]:
+def _written(summary: str, sections: dict[str, str]) -> str:
+    ordered = sorted(sections.items(), key=lambda section: _ORDER.index(section[0]))
+    body = "".join(f"{name}\n{'-' * len(name)}\n{text}" for name, text in ordered)
+    return f"{summary.rstrip()}\n\n{body.rstrip()}\n"
+
+
+def _arguments(cls: Callable[..., object]) -> list[str]:
     stars: dict[object, str] = {inspect.Parameter.VAR_KEYWORD: "**", inspect.Parameter.VAR_POSITIONAL: "*"}
     parameters = inspect.signature(cls).parameters.values()
     return [stars.get(parameter.kind, "") + parameter.name for parameter in parameters]
@@ -64,6 +105,9 @@ def _sections(doc: str) -> tuple[str, dict[str, str]]:
 
 
 def _entries(section: str) -> dict[str, str]:
-    """The entries of a section Parameters by name."""
-    parts = re.split(r"^(?=\S)", section, flags=re.MULTILINE)[1:]
-    return {re.split(r"[\s:]", part, maxsplit=1)[0]: f"{part.rstrip()}\n" for part in parts}
+    """The entries of a section Parameters by name; one for several names stands under the first of them."""
+    entries: dict[str, str] = {}
+    for part in re.split(r"^(?=\S)", section, flags=re.MULTILINE)[1:]:
+        first, *others = re.split(r"\s*,\s*", part.split("\n")[0].split(":")[0].strip())
+        entries |= {first: f"{part.rstrip()}\n"} | dict.fromkeys(others, "")
+    return entries

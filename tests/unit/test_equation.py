@@ -179,7 +179,8 @@ def test_the_share_of_a_batch_is_the_information_that_goes_with_it():
     np.testing.assert_allclose(deletions.shares(np.eye(3)), 1.0 - left / information, rtol=1e-8)
 
 
-def test_a_column_in_one_batch_is_lone_and_leaves_the_others_right():
+def with_a_lone_column():
+    """The regression with a third column that only the seventh batch shows."""
     X, y, _, parts, _, _ = regression()
     X = X.copy()
     X[:, 2] = 0.0
@@ -187,6 +188,11 @@ def test_a_column_in_one_batch_is_lone_and_leaves_the_others_right():
     theta = np.linalg.lstsq(X, y, rcond=None)[0]
     A = np.array([X[part].T @ X[part] for part in parts])
     r = np.array([X[part].T @ (y[part] - X[part] @ theta) for part in parts])
+    return X, y, parts, theta, A, r
+
+
+def test_a_column_in_one_batch_is_lone_and_leaves_the_others_right():
+    X, y, parts, theta, A, r = with_a_lone_column()
     deletions = Deletions.of(A, r, whitening(A.sum(axis=0)))
     assert deletions.is_lone(np.eye(3)).tolist() == [False, False, True]
     assert deletions.shares(np.eye(3))[2] == 1.0
@@ -229,13 +235,7 @@ def test_the_wide_jackknife_is_the_other_one():
 
 
 def test_a_column_in_one_batch_is_undetermined_in_wide_equations_too():
-    X, y, _, parts, _, _ = regression()
-    X = X.copy()
-    X[:, 2] = 0.0
-    X[30:33, 2] = [1.0, 2.0, 3.0]
-    theta = np.linalg.lstsq(X, y, rcond=None)[0]
-    A = np.array([X[part].T @ X[part] for part in parts])
-    r = np.array([X[part].T @ (y[part] - X[part] @ theta) for part in parts])
+    *_, A, r = with_a_lone_column()
     wide = wide_errors(Equation(A, r, np.full(12, 5.0)), r, A.sum(axis=0), np.zeros((3, 3)), np.eye(3))
     assert wide.undetermined(np.eye(3)).tolist() == [False, False, True]
 

@@ -2,7 +2,7 @@
 
 import inspect
 
-from halfwidth.docstrings import share_parameters
+from halfwidth.docstrings import share_arguments, share_parameters
 
 
 class Base:
@@ -110,3 +110,44 @@ def test_without_docstrings_nothing_happens():
     Child.__doc__ = None
     share_parameters(Child)
     assert Child.__doc__ is None
+
+
+def test_arguments_of_methods_are_described_once():
+    @share_arguments("""
+        eta, y : ndarray
+            Predictors and targets.
+        level : float
+            The level.
+    """)
+    class Shared:
+        def slope(self, eta, y):
+            """Return the slope.
+
+            Returns
+            -------
+            ndarray
+                The slope.
+            """
+
+        def bounds(self, alpha, level):
+            """Return bounds.
+
+            Parameters
+            ----------
+            alpha : float
+                Own.
+            level : float
+                Own too.
+            """
+
+        def silent(self, eta):
+            pass
+
+    assert Shared.slope.__doc__ == (
+        "Return the slope.\n\nParameters\n----------\neta, y : ndarray\n    Predictors and targets.\n\n"
+        "Returns\n-------\nndarray\n    The slope.\n"
+    )
+    assert Shared.bounds.__doc__ == (
+        "Return bounds.\n\nParameters\n----------\nalpha : float\n    Own.\nlevel : float\n    Own too.\n"
+    )
+    assert Shared.silent.__doc__ is None

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from halfwidth.errors import DataUnavailable, InputError, UnknownName
-from halfwidth.streams import beijing_frame, dataset, flights_frame, open_stream, regression_file
+from halfwidth.streams import dataset, open_stream, regression_file, regression_frame
 from halfwidth.streams.datasets import fetch as datasets
 from halfwidth.streams.datasets.fetch import RELEASES, Release, cache_folder
 from halfwidth.streams.datasets.frames import features
@@ -153,7 +153,7 @@ def test_the_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatc
 
 def test_beijing_rows_are_complete_and_in_order(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "raw.csv").write_text(BEIJING)
-    frame = beijing_frame(tmp_path / "raw.csv")
+    frame = regression_frame("beijing", tmp_path / "raw.csv")
     assert frame["time"].tolist() == [1.0, 2.0]
     np.testing.assert_allclose(frame["log_pm25"], np.log([76.0, 130.0]))
     assert frame["high"].tolist() == [0.0, 1.0]
@@ -164,7 +164,7 @@ def test_beijing_rows_are_complete_and_in_order(tmp_path: Path, cache: Path) -> 
 
 def test_flights_are_ordered_by_schedule_and_those_that_never_arrived_left_out(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "raw.csv").write_text(FLIGHTS)
-    frame = flights_frame(tmp_path / "raw.csv")
+    frame = regression_frame("flights", tmp_path / "raw.csv")
     assert frame["time"].tolist() == [5.75, 4 * 24 + 8.5]
     assert frame["late"].tolist() == [1.0, 0.0]
     assert frame["origin_JFK"].tolist() == [1.0, 0.0]
@@ -177,7 +177,7 @@ def test_a_prepared_regression_is_a_file_that_streams(tmp_path: Path, cache: Pat
     path = regression_file("beijing", tmp_path / "raw.csv")
     assert path == cache / "beijing-regression.parquet"
     (chunk,) = open_stream(path, target="log_pm25", features=features("beijing"), time="time")
-    expected = beijing_frame(tmp_path / "raw.csv")
+    expected = regression_frame("beijing", tmp_path / "raw.csv")
     assert chunk.X.tolist() == expected[features("beijing")].to_numpy().tolist()
     with pytest.raises(UnknownName, match="prepared regression"):
         regression_file("credit")
@@ -186,12 +186,12 @@ def test_a_prepared_regression_is_a_file_that_streams(tmp_path: Path, cache: Pat
 @pytest.mark.network
 def test_the_real_data_are_what_they_are_said_to_be(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "_installed_member", lambda release: None)
-    frame = beijing_frame()
+    frame = regression_frame("beijing")
     X = np.column_stack([np.ones(len(frame)), frame[features("beijing")]])
     residual = frame["log_pm25"] - X @ np.linalg.lstsq(X, frame["log_pm25"])[0]
     assert len(frame) == 41_757
     assert 0.85 < np.corrcoef(residual[1:], residual[:-1])[0, 1] < 0.90
-    assert len(flights_frame()) == 327_346
+    assert len(regression_frame("flights")) == 327_346
     credit = pd.read_csv(dataset("credit"))
     assert (len(credit), credit["SeriousDlqin2yrs"].sum()) == (150_000, 10_026)
     assert credit["MonthlyIncome"].isna().sum() == 29_731

@@ -26,12 +26,12 @@ from halfwidth.equation.batch_sums import BATCH_STORE_SCHEMA, Sums, capacity_for
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.products import mirrored
-from halfwidth.state.schema import build, validate
+from halfwidth.state.schema import Stored
 
 Edges = NDArray[np.int64]
 
 
-class BatchStore:
+class BatchStore(Stored):
     """The batches so far; the one at `open` is being filled.
 
     Parameters
@@ -222,12 +222,6 @@ class BatchStore:
             "closed": self._closed.copy(),
             **{name: array[:used].copy() for name, array in zip(Sums._fields, self.sums, strict=True)},
         }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """The store that `to_state` described; `BadState` if the state breaks a rule of `SCHEMA`."""
-        validate(state, cls.SCHEMA)
-        return build(cls.kind, lambda: cls._restored(state))
 
     @classmethod
     def _restored(cls, state: dict[str, Any]) -> Self:

@@ -23,7 +23,7 @@ from halfwidth.equation.batch_sums import MOST_BATCHES, Sums, capacity_for
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.state.fields import Array, Bool, State, Whole
-from halfwidth.state.schema import Relation, Schema, build, validate
+from halfwidth.state.schema import Relation, Schema, Stored
 
 Ids = NDArray[np.uint64]
 
@@ -86,7 +86,7 @@ def _in_order(state: State) -> bool:
     return ordered and distinct and len(smallest) <= SMALLEST and bool((smallest[1:] > smallest[:-1]).all())
 
 
-class BucketStore:
+class BucketStore(Stored):
     """H, b and rows of every bucket.
 
     Parameters
@@ -195,12 +195,6 @@ class BucketStore:
             "b": self.b[used],
             "n": self.n[used],
         }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """The store that `to_state` described; `BadState` if the state breaks a rule of `SCHEMA`."""
-        validate(state, cls.SCHEMA)
-        return build(cls.kind, lambda: cls._restored(state))
 
     @classmethod
     def _restored(cls, state: dict[str, Any]) -> Self:

@@ -12,12 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.docstrings import share_arguments
 from halfwidth.families.likelihood import Likelihood
 from halfwidth.kernels.arrays import Vector
 
 NORMAL_MAD = 0.6744897501960817
 
 
+@share_arguments("""
+    eta : ndarray
+        The linear predictors, one for each row.
+    y : ndarray
+        The targets, one for each row.
+""")
 class Loss(Likelihood, ABC):
     """A convex loss of the linear predictor eta and the target y.
 
@@ -56,11 +63,6 @@ class Loss(Likelihood, ABC):
     def value(self, eta: Vector, y: Vector) -> Vector:
         """Return the loss of each row.
 
-        Parameters
-        ----------
-        eta, y : ndarray
-            Predictors and targets, one of each for every row.
-
         Returns
         -------
         ndarray
@@ -71,11 +73,6 @@ class Loss(Likelihood, ABC):
     def slope(self, eta: Vector, y: Vector) -> Vector:
         """Return the derivative of the loss in eta.
 
-        Parameters
-        ----------
-        eta, y : ndarray
-            Predictors and targets, one of each for every row.
-
         Returns
         -------
         ndarray
@@ -85,11 +82,6 @@ class Loss(Likelihood, ABC):
     @abstractmethod
     def weight(self, eta: Vector, y: Vector) -> Vector:
         """Return the second derivative of the loss in eta.
-
-        Parameters
-        ----------
-        eta, y : ndarray
-            Predictors and targets, one of each for every row.
 
         Returns
         -------
@@ -111,11 +103,6 @@ class Loss(Likelihood, ABC):
     def score(self, eta: Vector, y: Vector) -> Vector:
         """Return the slope whose mean is zero at the truth.
 
-        Parameters
-        ----------
-        eta, y : ndarray
-            Predictors and targets, one of each for every row.
-
         Returns
         -------
         ndarray
@@ -125,11 +112,6 @@ class Loss(Likelihood, ABC):
 
     def root(self, eta: Vector, y: Vector) -> Vector:
         """Return the slope whose sum the estimate sets to zero: as unbiased as `score`, and smooth.
-
-        Parameters
-        ----------
-        eta, y : ndarray
-            Predictors and targets, one of each for every row.
 
         Returns
         -------
@@ -141,11 +123,6 @@ class Loss(Likelihood, ABC):
     def mean(self, eta: Vector) -> Vector:
         """Return what is predicted at each eta.
 
-        Parameters
-        ----------
-        eta : ndarray
-            The linear predictors.
-
         Returns
         -------
         ndarray
@@ -155,11 +132,6 @@ class Loss(Likelihood, ABC):
 
     def mean_slope(self, eta: Vector) -> Vector:
         """Return the derivative of `mean`, for intervals of predictions.
-
-        Parameters
-        ----------
-        eta : ndarray
-            The linear predictors.
 
         Returns
         -------
@@ -185,11 +157,6 @@ class Loss(Likelihood, ABC):
 
     def allows(self, y: Vector) -> NDArray[np.bool_]:
         """Say which targets the family can take.
-
-        Parameters
-        ----------
-        y : ndarray
-            The targets.
 
         Returns
         -------

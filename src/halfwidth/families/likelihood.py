@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from halfwidth.docstrings import share_arguments
 from halfwidth.kernels.arrays import Vector
 
 
+@share_arguments("""
+    y : ndarray
+        The targets.
+""")
 class Likelihood:
     """Constants of a family's log-likelihood, for deviances and information criteria."""
 
@@ -26,11 +31,6 @@ class Likelihood:
     def saturated(self, y: Vector) -> Vector | float:
         """Return the smallest loss that any predictor could have.
 
-        Parameters
-        ----------
-        y : ndarray
-            The targets.
-
         Returns
         -------
         ndarray or float
@@ -40,11 +40,6 @@ class Likelihood:
 
     def constant(self, y: Vector) -> Vector | float:
         """Return what the log-likelihood has beyond minus the loss, where `likelihood` is true.
-
-        Parameters
-        ----------
-        y : ndarray
-            The targets.
 
         Returns
         -------

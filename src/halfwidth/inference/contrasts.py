@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_alpha
+from halfwidth.docstrings import ALPHA, share_arguments
 from halfwidth.errors import InputError
 from halfwidth.inference.hypotheses import parse_hypotheses
 from halfwidth.inference.student_law import StudentLaw
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from halfwidth.inference.result import Result
 
 
+@share_arguments(ALPHA)
 @dataclass(frozen=True)
 class ContrastTest:
     """t tests of linear combinations, one at a time, each with the degrees of freedom of its own direction.
@@ -66,11 +68,6 @@ class ContrastTest:
 
     def conf_int(self, alpha: float = 0.05) -> Vector:
         """Return the bounds of every combination.
-
-        Parameters
-        ----------
-        alpha : float, default 0.05
-            One minus the confidence level.
 
         Returns
         -------

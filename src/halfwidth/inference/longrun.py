@@ -126,3 +126,17 @@ def toeplitz_product(kernel: Vector, z: Vector) -> Vector:
     circle[size - m + 1 :] = kernel[:0:-1]
     spectrum = rfft(circle)[:, None] * rfft(z, size, axis=0)
     return np.asarray(irfft(spectrum, size, axis=0)[:m])
+
+
+def long_dependence(rows: int, batches: int, bandwidth: float, few: float) -> tuple[str, str] | None:
+    """The doubt about errors whose kernel leaves fewer than `few` degrees of freedom, or spans a quarter of it all."""
+    if bandwidth == 0.0:
+        return None
+    nu = kernel_degrees_of_freedom(batches, bandwidth)
+    if nu >= few and bandwidth < batches / 4.0:
+        return None
+    return (
+        "long-dependence",
+        f"rows stay correlated over a large part of the {rows:,} rows seen ({nu:.0f} degrees of freedom): the "
+        "standard errors are rough and may be too small. Feed more rows, or model trend and season",
+    )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_alpha, check_level
+from halfwidth.docstrings import ALPHA, share_arguments
 from halfwidth.errors import InputError
 from halfwidth.inference.diagnostics import Diagnostics, Facts
 from halfwidth.inference.directions import check_directions, common_value, direction_variances
@@ -23,6 +24,7 @@ from halfwidth.inference.statements import Statements
 from halfwidth.kernels.arrays import Vector
 
 
+@share_arguments(ALPHA)
 @dataclass(frozen=True)
 class Result(Statements):
     """An estimate of theta with its covariance, and the limit law of the studentised estimate.
@@ -160,8 +162,6 @@ class Result(Statements):
 
         Parameters
         ----------
-        alpha : float, default 0.05
-            One minus the confidence level.
         simultaneous : bool, default False
             Whether all intervals together contain all coefficients at that level, by the largest t statistic.
 

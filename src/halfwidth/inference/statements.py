@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.checks import check_alpha, check_count, check_level
+from halfwidth.docstrings import share_arguments
 from halfwidth.errors import InputError, MissingExtra
 from halfwidth.inference.contrasts import ContrastTest, as_hypothesis, compare, t_test
 from halfwidth.inference.diagnostics import Diagnostics
@@ -31,6 +32,12 @@ FIRST_LOOK = 10_000
 """The row at which a confidence sequence is tightest, unless another is asked for."""
 
 
+@share_arguments("""
+    R : str, sequence of str, or array_like of shape (q, d) or (d,)
+        The directions that are tested jointly, or hypotheses such as ``"a = b = 0"``.
+    r : array_like, default 0.0
+        The value under the hypothesis: a number, or one for each direction.
+""")
 class Statements:
     """Tests, joint sets, comparisons and tables of a result."""
 
@@ -74,13 +81,6 @@ class Statements:
     def wald_test(self, R: ArrayLike | str | Sequence[str], r: ArrayLike = 0.0) -> WaldTest:
         """Test the hypothesis R theta = r.
 
-        Parameters
-        ----------
-        R : str, sequence of str, or array_like of shape (q, d) or (d,)
-            The directions that are tested jointly, or hypotheses such as ``"a = b = 0"``.
-        r : array_like, default 0.0
-            The value under the hypothesis: a number, or one for each direction.
-
         Returns
         -------
         WaldTest
@@ -94,13 +94,6 @@ class Statements:
 
     def f_test(self, R: ArrayLike | str | Sequence[str], r: ArrayLike = 0.0) -> WaldTest:
         """Test the hypothesis R theta = r; the same as `wald_test`, for those who look for `fvalue`.
-
-        Parameters
-        ----------
-        R : str, sequence of str, or array_like of shape (q, d) or (d,)
-            The directions that are tested jointly, or hypotheses such as ``"a = b = 0"``.
-        r : array_like, default 0.0
-            The value under the hypothesis.
 
         Returns
         -------

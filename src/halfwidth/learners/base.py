@@ -212,7 +212,8 @@ class Learner(Trajectory):
         state : dict
             What `to_state` gave.
         problem : Problem
-            The problem of the run. Functions are not part of a state: the caller brings them.
+            The problem of the run, which `Auto` may have run without. Functions are not part of a state: the caller
+            brings them.
 
         Returns
         -------

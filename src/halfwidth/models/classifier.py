@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from halfwidth.docstrings import share_arguments
 from halfwidth.errors import InputError
 from halfwidth.families.logistic import Logistic
 from halfwidth.kernels.arrays import Vector
@@ -14,6 +15,12 @@ from halfwidth.models.base import StreamModel
 from halfwidth.models.sklearn_base import ClassifierMixin, check_classification_targets
 
 
+@share_arguments("""
+    X : array_like of shape (n, p)
+        The features.
+    offset : array_like of shape (n,), optional
+        Added to the log odds.
+""")
 class LogisticRegression(ClassifierMixin, StreamModel):
     """Logistic regression in one pass, with standard errors for rows in time order.
 
@@ -56,13 +63,6 @@ class LogisticRegression(ClassifierMixin, StreamModel):
     def decision_function(self, X: ArrayLike, offset: ArrayLike | None = None) -> Vector:
         """Return the log odds of the second class.
 
-        Parameters
-        ----------
-        X : array_like of shape (n, p)
-            The features.
-        offset : array_like of shape (n,), optional
-            Added to the log odds.
-
         Returns
         -------
         ndarray of shape (n,)
@@ -72,13 +72,6 @@ class LogisticRegression(ClassifierMixin, StreamModel):
 
     def predict_proba(self, X: ArrayLike, offset: ArrayLike | None = None) -> Vector:
         """Return the probabilities of the two classes.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, p)
-            The features.
-        offset : array_like of shape (n,), optional
-            Added to the log odds.
 
         Returns
         -------
@@ -91,13 +84,6 @@ class LogisticRegression(ClassifierMixin, StreamModel):
     def predict_log_proba(self, X: ArrayLike, offset: ArrayLike | None = None) -> Vector:
         """Return the logarithms of the probabilities of the two classes.
 
-        Parameters
-        ----------
-        X : array_like of shape (n, p)
-            The features.
-        offset : array_like of shape (n,), optional
-            Added to the log odds.
-
         Returns
         -------
         ndarray of shape (n, 2)
@@ -108,13 +94,6 @@ class LogisticRegression(ClassifierMixin, StreamModel):
 
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> NDArray[Any]:
         """Return the more probable class of each row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, p)
-            The features.
-        offset : array_like of shape (n,), optional
-            Added to the log odds.
 
         Returns
         -------

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from halfwidth.docstrings import ALPHA, share_arguments
 from halfwidth.inference import Diagnostics, Result, WaldTest
 from halfwidth.inference.contrasts import ContrastTest
 from halfwidth.inference.statements import FIRST_LOOK
 from halfwidth.kernels.arrays import Vector
 
 
+@share_arguments(ALPHA)
 @dataclass(frozen=True)
 class NamedCoefficients:
     """The coefficients of a result with their names.
@@ -95,8 +97,6 @@ class NamedCoefficients:
 
         Parameters
         ----------
-        alpha : float, default 0.05
-            One minus the confidence level.
         simultaneous : bool, default False
             Whether the bounds contain all coefficients at once with that probability, rather than each by itself.
 
@@ -112,8 +112,6 @@ class NamedCoefficients:
 
         Parameters
         ----------
-        alpha : float, default 0.05
-            One minus the confidence level.
         tightest : int, default 10_000
             The number of rows at which the bounds are tightest.
 

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from halfwidth.checks import check_alpha
+from halfwidth.docstrings import ALPHA, share_arguments
 from halfwidth.errors import InputError
 from halfwidth.families import Loss
 from halfwidth.inference import Result
 from halfwidth.kernels.arrays import Vector
 
 
+@share_arguments(ALPHA)
 @dataclass(frozen=True)
 class Prediction:
     """Predicted means with their standard errors and intervals.
@@ -60,8 +62,6 @@ class Prediction:
 
         Parameters
         ----------
-        alpha : float, default 0.05
-            One minus the confidence level.
         obs : bool, default False
             Whether the interval is for a new observation rather than for the mean; linear models only.
 
@@ -81,11 +81,6 @@ class Prediction:
 
     def summary_frame(self, alpha: float = 0.05) -> Any:
         """Return means, standard errors and bounds in the columns that statsmodels has.
-
-        Parameters
-        ----------
-        alpha : float, default 0.05
-            One minus the confidence level.
 
         Returns
         -------

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from halfwidth.docstrings import ALPHA, share_arguments, share_parameters
 from halfwidth.errors import InputError
 from halfwidth.families import Loss
 from halfwidth.inference import Interval
@@ -31,6 +32,7 @@ JSON_SCHEMA = 2
 """Version of what `to_dict` and `halfwidth fit --json` write; 2 added df, status and flags of each coefficient."""
 
 
+@share_arguments(ALPHA)
 @dataclass(frozen=True)
 class RegressionResult(NamedCoefficients, Goodness):
     """The result of a regression; `model.inference()` returns one.
@@ -40,12 +42,6 @@ class RegressionResult(NamedCoefficients, Goodness):
 
     Parameters
     ----------
-    core : Result
-        Estimate, covariance and limit law.
-    names : tuple of str
-        The names of the coefficients.
-    named : bool
-        Whether the names are the user's.
     family : str
         The family of the regression.
     loss : Loss
@@ -123,11 +119,6 @@ class RegressionResult(NamedCoefficients, Goodness):
 
     def odds_ratios(self, alpha: float = 0.05) -> Any:
         """Return the exponentials of the coefficients: odds ratios, or ratios of rates under a log link.
-
-        Parameters
-        ----------
-        alpha : float, default 0.05
-            One minus the confidence level.
 
         Returns
         -------
@@ -235,3 +226,6 @@ class RegressionResult(NamedCoefficients, Goodness):
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()
+
+
+share_parameters(RegressionResult)

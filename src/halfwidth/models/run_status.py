@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from halfwidth.inference.longrun import kernel_degrees_of_freedom
+from halfwidth.inference.longrun import long_dependence
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 
@@ -77,17 +77,9 @@ def _batches(fit: NewtonSnapshot) -> Flag | None:
 
 def _dependence(fit: NewtonSnapshot) -> Flag | None:
     errors = fit.errors
-    if fit.grouped or errors.bandwidth == 0.0:
+    if fit.grouped:
         return None
-    nu = kernel_degrees_of_freedom(errors.batches, errors.bandwidth)
-    few = nu < min(FEW_KERNEL_DF, errors.batches / 2.5)
-    if not few and errors.bandwidth < errors.batches / 4.0:
-        return None
-    return (
-        "long-dependence",
-        f"rows stay correlated over a large part of the {fit.n:,} rows seen ({nu:.0f} degrees of freedom): the "
-        "standard errors are rough and may be too small. Feed more rows, or model trend and season",
-    )
+    return long_dependence(fit.n, errors.batches, errors.bandwidth, min(FEW_KERNEL_DF, errors.batches / 2.5))
 
 
 def _exact(fit: NewtonSnapshot) -> Flag | None:

@@ -27,6 +27,7 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem, Truth
 from halfwidth.problems.quadrature import hermite_polynomials, lag_sums
+from halfwidth.problems.row_losses import fitted
 from halfwidth.problems.seed_features import target_parameter
 
 _LARGEST_CORRELATION = 0.95
@@ -53,10 +54,7 @@ def sample_quantile_linear(rng: np.random.Generator, theta: Vector, state: Vecto
 def check_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
     """(1{y < u'theta} - tau) u."""
     dim = theta.shape[0]
-    fitted = 0.0
-    for j in range(dim):
-        fitted += theta[j] * row[j]
-    slope = (1.0 if row[dim] < fitted else 0.0) - params[2]
+    slope = (1.0 if row[dim] < fitted(theta, row) else 0.0) - params[2]
     for j in range(dim):
         grad[j] = slope * row[j]
 
@@ -65,10 +63,7 @@ def check_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> 
 def check_loss(theta: Vector, row: Vector, params: Vector) -> float:
     """e (tau - 1{e < 0}) with e = y - u'theta."""
     dim = theta.shape[0]
-    fitted = 0.0
-    for j in range(dim):
-        fitted += theta[j] * row[j]
-    residual = float(row[dim] - fitted)
+    residual = float(row[dim] - fitted(theta, row))
     return residual * (float(params[2]) - (1.0 if residual < 0.0 else 0.0))
 
 

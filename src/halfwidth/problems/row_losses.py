@@ -32,6 +32,24 @@ class RowLoss(NamedTuple):
 
 
 @jitable
+def fitted(theta: Vector, row: Vector) -> float:
+    """u'theta."""
+    eta = 0.0
+    for j in range(theta.shape[0]):
+        eta += theta[j] * row[j]
+    return eta
+
+
+@jitable
+def squared_norm(row: Vector, dim: int) -> float:
+    """|u|^2."""
+    norm2 = 0.0
+    for j in range(dim):
+        norm2 += row[j] * row[j]
+    return norm2
+
+
+@jitable
 def linear_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
     """scale (u'theta - y) u."""
     dim = theta.shape[0]
@@ -46,11 +64,8 @@ def linear_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) ->
 @jitable
 def linear_curvature(theta: Vector, row: Vector, params: Vector) -> float:
     """scale |u|^2."""
-    norm2 = 0.0
-    for j in range(theta.shape[0]):
-        norm2 += row[j] * row[j]
     scale: float = params[params.shape[0] - 1]
-    return norm2 * scale
+    return squared_norm(row, theta.shape[0]) * scale
 
 
 @jitable
@@ -87,10 +102,7 @@ def logistic_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) 
     """(s(u'theta) - y) u + ridge theta."""
     dim = theta.shape[0]
     ridge = params[params.shape[0] - 1]
-    margin = 0.0
-    for j in range(dim):
-        margin += theta[j] * row[j]
-    residual = sigmoid(margin) - row[dim]
+    residual = sigmoid(fitted(theta, row)) - row[dim]
     for j in range(dim):
         grad[j] = residual * row[j] + ridge * theta[j]
 
@@ -98,11 +110,8 @@ def logistic_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) 
 @jitable
 def logistic_curvature(theta: Vector, row: Vector, params: Vector) -> float:
     """|u|^2 / 4 + ridge, since s' is at most 1/4."""
-    norm2 = 0.0
-    for j in range(theta.shape[0]):
-        norm2 += row[j] * row[j]
     ridge: float = params[params.shape[0] - 1]
-    return 0.25 * norm2 + ridge
+    return 0.25 * squared_norm(row, theta.shape[0]) + ridge
 
 
 @jitable
@@ -136,10 +145,7 @@ LOGISTIC = RowLoss(logistic_gradient, logistic_curvature, logistic_hessian, logi
 def poisson_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
     """(exp(u'theta) - y) u."""
     dim = theta.shape[0]
-    margin = 0.0
-    for j in range(dim):
-        margin += theta[j] * row[j]
-    residual = np.exp(margin) - row[dim]
+    residual = np.exp(fitted(theta, row)) - row[dim]
     for j in range(dim):
         grad[j] = residual * row[j]
 
@@ -148,12 +154,8 @@ def poisson_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -
 def poisson_curvature(theta: Vector, row: Vector, params: Vector) -> float:
     """The largest curvature between theta and the row's own minimum, where the mean is y."""
     dim = theta.shape[0]
-    margin, norm2 = 0.0, 0.0
-    for j in range(dim):
-        margin += theta[j] * row[j]
-        norm2 += row[j] * row[j]
-    mean: float = max(np.exp(margin), row[dim])
-    return mean * norm2
+    mean: float = max(np.exp(fitted(theta, row)), row[dim])
+    return mean * squared_norm(row, dim)
 
 
 @jitable
@@ -169,9 +171,7 @@ def poisson_hessian(theta: Vector, row: Vector, params: Vector, direction: Vecto
 @jitable
 def poisson_loss(theta: Vector, row: Vector, params: Vector) -> float:
     """exp(u'theta) - y u'theta."""
-    margin = 0.0
-    for j in range(theta.shape[0]):
-        margin += theta[j] * row[j]
+    margin = fitted(theta, row)
     loss: float = np.exp(margin) - row[len(theta)] * margin
     return loss
 

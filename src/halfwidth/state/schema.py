@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -171,6 +171,40 @@ def build(kind: str, make: Callable[[], Built]) -> Built:
         raise
     except Exception as error:
         raise BadState(f"nothing could be built from the state of {kind}: {type(error).__name__}: {error}") from error
+
+
+class Stored:
+    """A class that states its `SCHEMA` and restores itself from a state that satisfies it."""
+
+    kind: ClassVar[str]
+    SCHEMA: ClassVar[Schema]
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Restore what `to_state` described.
+
+        Parameters
+        ----------
+        state : dict
+            What `to_state` returned.
+
+        Returns
+        -------
+        Self
+            An object at the same row.
+
+        Raises
+        ------
+        BadState
+            The state breaks a rule of `SCHEMA`; nothing was built.
+        """
+        validate(state, cls.SCHEMA)
+        return build(cls.kind, lambda: cls._restored(state))
+
+    @classmethod
+    def _restored(cls, state: State) -> Self:
+        """Build the object from a state that was validated."""
+        raise NotImplementedError
 
 
 def close(a: float, b: float, tolerance: float = 1e-9) -> bool:

@@ -2,7 +2,7 @@
 
 from halfwidth.streams.block import Chunk
 from halfwidth.streams.datasets.fetch import dataset
-from halfwidth.streams.datasets.frames import beijing_frame, flights_frame, regression_file
+from halfwidth.streams.datasets.frames import regression_file, regression_frame
 from halfwidth.streams.design.specification import Specification
 from halfwidth.streams.opening import open_stream
 from halfwidth.streams.predictors import read_predictors
@@ -14,10 +14,9 @@ __all__ = [
     "ReaderArguments",
     "Specification",
     "Stream",
-    "beijing_frame",
     "dataset",
-    "flights_frame",
     "open_stream",
     "read_predictors",
     "regression_file",
+    "regression_frame",
 ]

@@ -7,7 +7,7 @@ come from the result it builds.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,14 +17,14 @@ from halfwidth.inference import Interval, LimitLaw, NormalLaw, Result
 from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.kernels.arrays import Vector
 from halfwidth.state.guard import guard_of, whole_only
-from halfwidth.state.schema import Schema, build, validate
+from halfwidth.state.schema import Stored
 from halfwidth.watchers.iterates import checked_iterates
 
 Critical = Literal["calibrated", "normal"]
 State = dict[str, Any]
 
 
-class Watcher(ABC):
+class Watcher(Stored, ABC):
     """Observes iterates of a fixed dimension and estimates the covariance of their average.
 
     A learner hands its iterates over (`watchers=[...]`), or any other program calls `update` and `update_many`.
@@ -39,11 +39,8 @@ class Watcher(ABC):
         Dimension of the iterates.
     """
 
-    kind: str
     version: int
     dim: int
-    SCHEMA: ClassVar[Schema]
-    """The schema of `to_state`, which `from_state` validates."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Let no subclass be read that a call has left half changed."""
@@ -146,28 +143,6 @@ class Watcher(ABC):
     @abstractmethod
     def _restored(cls, state: State) -> Self:
         """The watcher of a state that follows the schema."""
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Restore the watcher that `to_state` described.
-
-        Parameters
-        ----------
-        state : dict
-            What `to_state` returned.
-
-        Returns
-        -------
-        Self
-            A watcher at the same row.
-
-        Raises
-        ------
-        BadState
-            The state breaks a rule of `SCHEMA`; nothing was built.
-        """
-        validate(state, cls.SCHEMA)
-        return build(cls.kind, lambda: cls._restored(state))
 
     def update_many(self, thetas: ArrayLike) -> Self:
         """See the next iterates.

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.inference.longrun import FEW_DEGREES_OF_FREEDOM, kernel_degrees_of_freedom
+from halfwidth.inference.longrun import FEW_DEGREES_OF_FREEDOM, long_dependence
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.given import GivenRows, Root
 
@@ -136,14 +136,5 @@ def _conditioned(known: Known) -> Flag | None:
 
 
 def _dependence(known: Known) -> Flag | None:
-    if known.bandwidth == 0.0:
-        return None
-    nu = kernel_degrees_of_freedom(known.batches, known.bandwidth)
-    few = nu < min(FEW_DEGREES_OF_FREEDOM, known.batches / 3.0)
-    if not few and known.bandwidth < known.batches / 4.0:
-        return None
-    return (
-        "long-dependence",
-        f"rows stay correlated over a large part of the {known.rows:,} rows seen ({nu:.0f} degrees of freedom): the "
-        "standard errors are rough and may be too small. Feed more rows, or model trend and season",
-    )
+    few = min(FEW_DEGREES_OF_FREEDOM, known.batches / 3.0)
+    return long_dependence(known.rows, known.batches, known.bandwidth, few)

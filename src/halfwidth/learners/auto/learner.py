@@ -225,25 +225,6 @@ class Auto(Engines):
 
     @classmethod
     def from_state(cls, state: State, problem: Problem | None = None) -> Self:
-        """The learner that `to_state` described; it goes on with the same bits.
-
-        Parameters
-        ----------
-        state : dict
-            What `to_state` gave.
-        problem : Problem, optional
-            The problem of the run, if it had one. Functions are not part of a state: the caller brings them.
-
-        Returns
-        -------
-        Self
-            A learner at the same row.
-
-        Raises
-        ------
-        BadState
-            The state breaks a rule, or is of another kind of learner or of another problem; nothing was built.
-        """
         if problem is None:
             problem = told_problem(check_count("dim", np.size(state.get("theta_0", 0))))
         return restored_learner(cls, state, problem)

@@ -47,10 +47,10 @@ from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.renewable_state import FIELDS, RELATIONS
 from halfwidth.learners.newton.row_buffer import Piece
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
-from halfwidth.state.schema import Schema, build, validate
+from halfwidth.state.schema import Schema, Stored
 
 
-class RenewableNewton(ChunkExpander):
+class RenewableNewton(Stored, ChunkExpander):
     """One pass of regression with a loss of `halfwidth.families`.
 
     >>> rng = np.random.default_rng(0)
@@ -176,12 +176,6 @@ class RenewableNewton(ChunkExpander):
             "prior_centre": self._prior_centre.copy(),
             "sums": None if self._sums is None else self._sums.to_state(),
         }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """The learner that `to_state` described; `BadState` if the state breaks a rule of `SCHEMA`."""
-        validate(state, cls.SCHEMA)
-        return build(cls.kind, lambda: cls._restored(state))
 
     @classmethod
     def _restored(cls, state: dict[str, Any]) -> Self:

@@ -33,21 +33,8 @@ def _harmonics(frame: Any, name: str, turns: Any) -> None:
         frame[f"cos_{name}_{cycle}"] = np.cos(2 * np.pi * cycle * turns)
 
 
-def beijing_frame(path: str | os.PathLike[str] | None = None) -> Any:
-    """41,757 complete hours of Beijing's air, in time order.
-
-    Parameters
-    ----------
-    path : path, optional
-        A copy of the raw data.
-
-    Returns
-    -------
-    DataFrame
-        One row per observation.
-    """
-    pandas = need("pandas")
-    raw = pandas.read_csv(dataset("beijing", path)).dropna(subset=["pm2.5"])
+def _beijing(pandas: Any, raw: Any) -> Any:
+    """41,757 complete hours of Beijing's air, in time order."""
     moment = pandas.to_datetime(raw[["year", "month", "day", "hour"]])
     hours = (moment - moment.min().normalize()) / pandas.Timedelta(hours=1)
     frame = pandas.DataFrame({"time": hours, "log_pm25": np.log1p(raw["pm2.5"])})
@@ -65,24 +52,11 @@ def beijing_frame(path: str | os.PathLike[str] | None = None) -> Any:
         frame[f"wind_{direction}"] = (raw["cbwd"] == direction).astype(float)
     _harmonics(frame, "year", hours / _HOURS_PER_YEAR)
     _harmonics(frame, "day", hours / 24)
-    return frame.sort_values("time", kind="stable").reset_index(drop=True)
+    return frame
 
 
-def flights_frame(path: str | os.PathLike[str] | None = None) -> Any:
-    """The 327,346 flights that arrived, in the order of their scheduled departure.
-
-    Parameters
-    ----------
-    path : path, optional
-        A copy of the raw data.
-
-    Returns
-    -------
-    DataFrame
-        One row per observation.
-    """
-    pandas = need("pandas")
-    raw = pandas.read_csv(dataset("flights", path)).dropna(subset=["arr_delay"])
+def _flights(pandas: Any, raw: Any) -> Any:
+    """The 327,346 flights that arrived, in the order of their scheduled departure."""
     day = pandas.to_datetime(raw[["year", "month", "day"]])
     clock = raw["sched_dep_time"] // 100 + raw["sched_dep_time"] % 100 / 60
     hours = (day - day.min()) / pandas.Timedelta(hours=1) + clock
@@ -94,6 +68,32 @@ def flights_frame(path: str | os.PathLike[str] | None = None) -> Any:
     _harmonics(frame, "year", hours / _HOURS_PER_YEAR)
     _harmonics(frame, "day", clock / 24)
     frame["carrier"] = raw["carrier"].astype(str)
+    return frame
+
+
+_PREPARE = {"beijing": (_beijing, "pm2.5"), "flights": (_flights, "arr_delay")}
+
+
+def regression_frame(name: str, path: str | os.PathLike[str] | None = None) -> Any:
+    """A prepared regression: one row per observation, complete ones only, in time order.
+
+    Parameters
+    ----------
+    name : {"beijing", "flights"}
+        Which.
+    path : path, optional
+        A copy of the raw data.
+
+    Returns
+    -------
+    DataFrame
+        With `time`, the targets and the features.
+    """
+    if name not in _PREPARE:
+        raise UnknownName.among("prepared regression", name, TARGETS)
+    prepare, complete = _PREPARE[name]
+    pandas = need("pandas")
+    frame = prepare(pandas, pandas.read_csv(dataset(name, path)).dropna(subset=[complete]))
     return frame.sort_values("time", kind="stable").reset_index(drop=True)
 
 
@@ -126,7 +126,7 @@ def regression_file(name: str, path: str | os.PathLike[str] | None = None) -> Pa
     features(name)
     prepared = cache_folder() / f"{name}-regression.parquet"
     if not prepared.exists() or path is not None:
-        frame = beijing_frame(path) if name == "beijing" else flights_frame(path)
+        frame = regression_frame(name, path)
         prepared.parent.mkdir(parents=True, exist_ok=True)
         temporary = prepared.with_name(f".{prepared.name}.{os.getpid()}")
         frame.to_parquet(temporary, index=False)
