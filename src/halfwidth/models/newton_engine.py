@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation.result import EquationResult
-from halfwidth.families import Loss
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
@@ -64,17 +63,10 @@ class NewtonEngine:
         extremes: ColumnExtremes | None = None,
     ) -> None:
         self.learner = learner
+        self.loss, self.intercept = learner.loss, learner.intercept
         self.y_range = y_range
         self.extremes = extremes or ColumnExtremes(learner.dim, learner.loss.name)
         self._outcome: tuple[NewtonSnapshot, EquationResult, Verdict] | None = None
-
-    @property
-    def loss(self) -> Loss:
-        return self.learner.loss
-
-    @property
-    def intercept(self) -> bool:
-        return self.learner.intercept
 
     @property
     def grouped(self) -> bool:

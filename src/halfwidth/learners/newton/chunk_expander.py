@@ -114,7 +114,7 @@ class ChunkExpander:
             return sums.reference
         seen, ridge = sums.weight, self._penalty(scaling)
         centre = sums.centre(seen * ridge)
-        self.loss.sharpen(sums.n_rows + len(rows), self.size)
+        self.loss.sharpen(sums.batches.rows + len(rows), self.size)
         past = sums.batches.curvature() + np.diag(seen * ridge)
         Q = past + np.diag(rows.total_weight * ridge + self._prior)
         centre_Q = solve_spd(Q, past @ centre + self._prior * self._prior_centre)

@@ -95,10 +95,6 @@ class ChunkSums:
         self.losses = LossSums()
 
     @property
-    def n_rows(self) -> int:
-        return self.batches.rows
-
-    @property
     def reference(self) -> Vector:
         return self.batches.reference
 
@@ -106,7 +102,7 @@ class ChunkSums:
         """Expand the rows at the point and add them up."""
         expanded = Expanded.of(rows, self.loss, point)
         if self.sample is not None:
-            self.sample.add(rows, expanded.eta, self.loss, ids, self.n_rows)
+            self.sample.add(rows, expanded.eta, self.loss, ids, self.batches.rows)
         gap = point - self.reference
         enter_batches(self.batches, rows.Z, expanded, gap)
         if self.buckets is not None and ids is not None:

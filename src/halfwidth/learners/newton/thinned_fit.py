@@ -17,7 +17,7 @@ from halfwidth.learners.newton.snapshot import NewtonSnapshot
 
 def thinned_fit(sums: ChunkSums, loss: Loss, penalty: Vector, scaling: Scaling, *, anchored: bool) -> NewtonSnapshot:
     """The snapshot of all rows; `penalty` is for a weight of one."""
-    n, size = sums.n_rows, len(penalty)
+    n, size = sums.batches.rows, len(penalty)
     full = sums.weight * penalty
     centre, curvature = sums.centre(full), sums.batches.curvature()
     wide = sums.batches.single
