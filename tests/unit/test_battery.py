@@ -8,13 +8,16 @@ import pytest
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.methods import METHODS
 from halfwidth.study.battery import BATTERY, BatteryRow, battery_rows, run_battery
+from halfwidth.study.replicate import Notes
+from halfwidth.study.scores import doubt_scores
 from halfwidth.study.store import Store
 
 FIELDS = (
     "row problem params method learner eta exponent level seed dim step replicates coverage coverage_se "
     "coverage_of_mean width mis mis_ratio bias_over_sd coverage_coordinates sigma_error truncations diverged "
-    "us_per_row mis_ratio_se refused burn_in status"
+    "us_per_row mis_ratio_se refused doubted coverage_ok burn_in status"
 ).split()
+LONG = ("seed-logistic", "strategic-credit", "mixed-logistic")
 SMOKE = (BatteryRow("iid-linear", {"dim": 2}, steps=1_000), BatteryRow("swap-game", {"rho": 0.5}, steps=1_000))
 
 
@@ -34,14 +37,22 @@ def test_the_battery_has_the_rows_it_should():
         "swap-game:rho=0.5",
         "swap-game:rho=0.9",
         "strategic-logistic:dim=5",
+        "strategic-credit:reach=0.5",
+        "location-scale:dim=5",
+        "location-scale:dim=3:loss=logistic",
+        "multi-player-game:dim=5",
+        "pricing:dim=4",
+        "missing-normal",
+        "mixed-logistic:people=25",
+        "adaptive-linear:dim=5",
     ]
 
 
 def test_every_row_has_the_stated_setting():
     for row in BATTERY:
         spec = row.spec(("obm",), 10, 0)
-        assert spec.steps == (125_000 if row.problem == "seed-logistic" else 50_000)
-        assert spec.eta == (2.0 if "logistic" in row.problem else 0.5)
+        assert spec.steps == (125_000 if row.problem in LONG or "loss=logistic" in row.key else 50_000)
+        assert spec.eta == (2.0 if "logistic" in row.key or row.problem == "strategic-credit" else 0.5)
         assert (spec.learner, spec.exponent, spec.burn_in) == ("capped", 0.505, 0.05)
         assert spec.checkpoints == (spec.steps,)
 
@@ -60,7 +71,7 @@ def test_a_number_is_not_the_beginning_of_a_longer_one():
 
 @pytest.mark.parametrize("bad", ["seed-liner", "seed-linear:dim=7", "s", "iid-linear:dim=5:epsilon=1"])
 def test_an_unknown_key_is_an_error_that_names_the_known_ones(bad):
-    with pytest.raises(UnknownName, match=r"no battery row named.*known: ar-linear:dim=20"):
+    with pytest.raises(UnknownName, match=r"no battery row named.*known: adaptive-linear:dim=5"):
         battery_rows([bad])
 
 
@@ -88,6 +99,18 @@ def test_a_refusal_is_a_status_with_its_reason(monkeypatch):
     assert refused["status"] == "choosy needs independent rows"
     assert list(refused) == FIELDS
     assert (refused["coverage"], refused["mis_ratio"], refused["replicates"]) == (None, None, 0)
+    assert (refused["doubted"], refused["coverage_ok"]) == (None, None)
+
+
+def test_doubted_replicates_are_counted_apart():
+    """Two of four replicates carry a doubt, and theirs are the intervals that miss."""
+    spec = SMOKE[0].spec(("obm",), 4, 0)
+    world, notes = spec.make_problem(), []
+    for doubt in (0.0, 1.0, 0.0, 1.0):
+        note = Notes.blank(1, 1)
+        note.estimate[:], note.half_width[:], note.doubted[:] = world.theta_star.sum() + doubt, 0.5, doubt
+        notes.append(note)
+    assert doubt_scores(spec, world, notes) == {"doubted": 2, "coverage_ok": 1.0}
 
 
 def test_it_resumes_from_the_store(tmp_path, monkeypatch):

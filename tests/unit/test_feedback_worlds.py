@@ -142,6 +142,12 @@ def test_the_poisson_equation_is_solved():
     np.testing.assert_allclose(g - P @ g, f - pi @ f, atol=1e-12)
 
 
+def test_a_population_whose_likelihood_newton_does_not_maximise_is_refused():
+    """With ten people the root is at a spread of zero, where the likelihood has a minimum in that direction."""
+    with pytest.raises(InputError, match="no maximum; change the seed"):
+        _ = problem("mixed-logistic", people=10).truth
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [

@@ -137,7 +137,7 @@ def test_swap_game_sigma_has_the_eigenvalues_of_its_jacobian(rho):
     assert np.allclose(sigma @ [1, -1], np.array([1, -1]) / (1 + rho) ** 2)
 
 
-POPULATION = Population(*synthetic_population(5, 200), (2, 3, 4), 0.4, 0.5, 0.1, 0.01)
+POPULATION = Population(*synthetic_population(5, 200), (2, 3, 4), np.array([1.0, 2.0, 1.0]), 0.4, 0.5, 0.1, 0.01)
 
 
 def test_strategic_equilibrium_is_a_root_and_its_jacobian_a_derivative():
@@ -152,7 +152,7 @@ def test_feedback_moves_the_classifier_and_the_static_hessian_is_clearly_wrong()
     world = problem("strategic-logistic")
     still = problem("strategic-logistic", reach=0.0)
     assert (world.theta_star[2:] > 2.0 * still.theta_star[2:]).all()
-    population = Population(*synthetic_population(5, 1_000), (2, 3, 4), 0.4, 0.5, 0.1, 0.01)
+    population = Population(*synthetic_population(5, 1_000), (2, 3, 4), np.ones(3), 0.4, 0.5, 0.1, 0.01)
     _, jacobian, gradients = population.mean_field(world.theta_star, 0.4)
     u = population.responded(world.theta_star, 0.4)
     s = expit(u @ world.theta_star)
@@ -214,6 +214,30 @@ def test_a_row_is_an_agent_with_its_columns_moved_and_its_label():
         assert row[2] == labels[agent]
 
 
+def test_a_column_that_costs_twice_moves_half_as_far():
+    features, labels = synthetic_population(3, 50)
+    world = strategic_problem(features, labels, (0, 2), reach=2.0, cost=[1.0, 2.0], speed=1.0, share=1.0)
+    rng, state, row = np.random.default_rng(0), np.array(world.state_0), np.empty(4)
+    sample_strategic(rng, np.array([0.25, 5.0, 0.25]), state, world.params, row)
+    agent = np.flatnonzero(features[:, 1] == row[1])[0]
+    np.testing.assert_allclose(row[:3] - features[agent], [0.5, 0.0, 0.25])
+    assert world.settings["cost"] == [1.0, 2.0]
+
+
+def test_the_equilibrium_is_where_retraining_against_the_response_ends():
+    """A slow twin of Newton's method: fit the unmoved loss to the moved population, move it again, and so on."""
+    features, labels = synthetic_population(3, 200)
+    world = strategic_problem(features, labels, (0, 2), reach=0.3, cost=[1.0, 2.0], ridge=0.05)
+    theta = np.zeros(3)
+    for _ in range(300):
+        moved = features + theta * [0.3, 0.0, 0.15]
+        for _ in range(20):
+            s = expit(moved @ theta)
+            hessian = (moved.T * (s * (1 - s))) @ moved / 200 + 0.05 * np.eye(3)
+            theta = theta - np.linalg.solve(hessian, moved.T @ (s - labels) / 200 + 0.05 * theta)
+    np.testing.assert_allclose(theta, world.theta_star, atol=1e-10)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -221,6 +245,8 @@ def test_a_row_is_an_agent_with_its_columns_moved_and_its_label():
         ({"share": 0.0}, "share must satisfy"),
         ({"speed": 1.5}, "speed alpha / lambda must satisfy"),
         ({"reach": np.inf}, "reach lambda must be finite"),
+        ({"cost": [1.0, 1.0]}, "cost must be 1 positive numbers"),
+        ({"cost": [0.0]}, "cost must be 1 positive numbers"),
         ({"ridge": -1.0}, "ridge must be at least 0"),
         ({"labels": [0.0, 2.0]}, "labels must be 2 numbers"),
         ({"features": [1.0, 2.0]}, "features must be a table"),

@@ -178,6 +178,8 @@ def solve_mixed_logistic(people: int, size: int, spread: float, seed: int) -> Tr
     else:
         raise InputError("the likelihood of this population has no maximum that Newton's method finds; change the seed")
     at = _Moments(X, Y, theta)
+    if np.linalg.eigvalsh(at.jacobian()).min() <= 0.0:
+        raise InputError("Newton's method ends where the likelihood of this population has no maximum; change the seed")
     S = np.einsum("pg,pgi,pgk->ik", at.posterior, at.fields, at.fields)
     for log_joint, pi, centred in zip(at.log_joint, at.posterior, at.centred, strict=True):
         P = metropolis_kernel(log_joint)

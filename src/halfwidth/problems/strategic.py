@@ -1,14 +1,16 @@
 """Strategic classification: a population that changes its features in response to the deployed classifier.
 
-Agent i has base features u_i^0, a label y_i and moves the columns S at quadratic cost: its best response to theta is
-u_S = u_S^0 + lambda theta_S (lambda < 0: agents who want a low score). At every row each agent, independently and with
-probability `share`, takes one step of gradient ascent towards it,
+Agent i has base features u_i^0, a label y_i and moves the columns S at the quadratic cost sum_j c_j (u_j - u_j^0)^2 /
+(2 lambda), c_j = 1 unless given: its best response to theta is u_j = u_j^0 + (lambda / c_j) theta_j (lambda < 0: agents
+who want a low score). At every row each agent, independently and with probability `share`, moves a share `speed` of the
+way there,
 
-    u_S <- u_S + alpha (theta_S - (u_S - u_S^0) / lambda),
+    delta_j <- (1 - speed) delta_j + speed (lambda / c_j) theta_j
 
-that is delta <- (1 - speed) delta + speed lambda theta_S for its deviation delta, speed = alpha / lambda. Then one
-agent, drawn at random, is the row (u, y). The loss is the logistic loss plus ridge |theta|^2 / 2. After Q. Li and
-H.-T. Wai, *State dependent performative prediction with stochastic approximation* (AISTATS 2022).
+for its deviation delta: with c_j = 1 one step alpha = speed lambda of gradient ascent on theta'u minus the cost, and
+with speed = 1 the best response itself. Then one agent, drawn at random, is the row (u, y). The loss is the logistic
+loss plus ridge |theta|^2 / 2. After Q. Li and H.-T. Wai, *State dependent performative prediction with stochastic
+approximation* (AISTATS 2022).
 
 The equilibrium theta* and Sigma are solved in `halfwidth.problems.strategic_population`.
 
@@ -44,7 +46,7 @@ def catch_up(rng: Generator, agent: int, state: Vector, params: Vector) -> None:
     state: the clock; when each agent was last looked at; deviations; the ring of theta_S; room for one deviation.
     """
     agents, moving = int(params[0]), int(params[1])
-    rate, speed, reach = params[2], params[3], params[4]
+    rate, speed = params[2], params[3]
     now, then = int(state[0]), int(state[1 + agent])
     own = 1 + agents + agent * moving
     ring = 1 + agents + agents * moving
@@ -56,7 +58,7 @@ def catch_up(rng: Generator, agent: int, state: Vector, params: Vector) -> None:
     while at > then and kept > 1e-17:
         slot = ring + (at % agents) * moving
         for j in range(moving):
-            state[fresh + j] += kept * speed * reach * state[slot + j]
+            state[fresh + j] += kept * speed * params[4 + j] * state[slot + j]
         kept *= 1.0 - speed
         at -= 1 + int(min(rng.standard_exponential() / rate, 1.0 + agents))
     for j in range(moving):
@@ -72,17 +74,18 @@ def sample_strategic(rng: Generator, theta: Vector, state: Vector, params: Vecto
     state[0] += 1.0
     turn = int(state[0]) % agents
     slot = 1 + agents + agents * moving + turn * moving
+    columns = 4 + moving
     for j in range(moving):
-        state[slot + j] = theta[int(params[5 + j])]
+        state[slot + j] = theta[int(params[columns + j])]
     catch_up(rng, turn, state, params)
     agent = int(rng.integers(0, agents))
     catch_up(rng, agent, state, params)
-    base = 5 + moving + agent * dim
+    base = columns + moving + agent * dim
     for j in range(dim):
         row[j] = params[base + j]
     for j in range(moving):
-        row[int(params[5 + j])] += state[1 + agents + agent * moving + j]
-    row[dim] = params[5 + moving + agents * dim + agent]
+        row[int(params[columns + j])] += state[1 + agents + agent * moving + j]
+    row[dim] = params[columns + moving + agents * dim + agent]
 
 
 def strategic_problem(
@@ -91,6 +94,7 @@ def strategic_problem(
     columns: Sequence[int],
     *,
     reach: float,
+    cost: ArrayLike | None = None,
     speed: float = 0.5,
     share: float = 0.1,
     ridge: float = 0.01,
@@ -109,9 +113,11 @@ def strategic_problem(
     columns : sequence of int
         The columns that agents can change.
     reach : float
-        How far they go (lambda): the best response moves those columns by `reach` times theta.
+        How far they go (lambda): the best response moves those columns by `reach` times theta over their cost.
+    cost : array_like of shape (len(columns),), optional
+        What a move of each of those columns costs; 1 for all otherwise.
     speed : float, default 0.5
-        The share of the way that an agent goes at each move (alpha / lambda).
+        The share of the way that an agent goes at each move (alpha / lambda); 1 is the best response.
     share : float, default 0.1
         The probability that an agent moves at a row (n_1 / agents).
     ridge : float, default 0.01
@@ -132,6 +138,7 @@ def strategic_problem(
         np.array(features, dtype=np.float64),
         np.array(labels, dtype=np.float64),
         tuple(int(column) for column in columns),
+        np.ones(len(columns)) if cost is None else np.array(cost, dtype=np.float64),
         float(reach),
         float(speed),
         float(share),
@@ -139,6 +146,8 @@ def strategic_problem(
     )
     agents, dim, moving = len(population.features), population.dim, len(population.columns)
     own = {"dim": dim, "agents": agents, "reach": reach, "speed": speed, "share": share, "ridge": ridge}
+    if cost is not None:
+        own["cost"] = population.costs.tolist()
     return Problem(
         dim,
         **LOGISTIC._asdict(),
@@ -158,6 +167,7 @@ def strategic_logistic(
     *,
     agents: int = 1_000,
     reach: float = 0.4,
+    cost: ArrayLike | None = None,
     speed: float = 0.5,
     share: float = 0.1,
     ridge: float = 0.01,
@@ -171,6 +181,7 @@ def strategic_logistic(
         labels,
         range(dim - math.ceil(0.6 * dim), dim),
         reach=reach,
+        cost=cost,
         speed=speed,
         share=share,
         ridge=ridge,

@@ -13,7 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from halfwidth.checks import check_vector
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.problems.base import Problem
@@ -42,17 +44,21 @@ def strategic_credit(
     population: str | None = None,
     movers: int = 500,
     reach: float = 0.01,
+    cost: ArrayLike | None = None,
     speed: float = 0.5,
     ridge: float = 0.01,
 ) -> Problem:
     """The seed paper's credit example: borrowers from a file, or a synthetic stand-in of the same size."""
     if dim != len(FEATURES):
         raise InputError.of("dim", f"be {len(FEATURES)}, the number of features of a borrower", dim)
-    return _problem(population, movers, reach, speed, ridge)
+    costs = None if cost is None else tuple(check_vector("cost", cost, len(MODIFIABLE)).tolist())
+    return _problem(population, movers, reach, costs, speed, ridge)
 
 
 @lru_cache(maxsize=16)
-def _problem(population: str | None, movers: int, reach: float, speed: float, ridge: float) -> Problem:
+def _problem(
+    population: str | None, movers: int, reach: float, costs: tuple[float, ...] | None, speed: float, ridge: float
+) -> Problem:
     """Problems do not change, and solving one over 9,000 agents is worth doing once per process."""
     features, labels = stand_in() if population is None else read_population(Path(population))
     if not 1 <= movers <= len(features):
@@ -62,6 +68,7 @@ def _problem(population: str | None, movers: int, reach: float, speed: float, ri
         labels,
         MODIFIABLE,
         reach=reach,
+        cost=costs,
         speed=speed,
         share=movers / len(features),
         ridge=ridge,
@@ -71,6 +78,7 @@ def _problem(population: str | None, movers: int, reach: float, speed: float, ri
             "population": "stand-in" if population is None else Path(population).name,
             "movers": movers,
             "reach": reach,
+            **({} if costs is None else {"cost": list(costs)}),
             "speed": speed,
             "ridge": ridge,
         },

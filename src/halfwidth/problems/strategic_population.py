@@ -1,19 +1,19 @@
 """The population of a strategic classification problem, and its exact equilibrium.
 
-With s the logistic function, u_i = u_i^0 + lambda P_S theta the features of agent i at its best response to theta, and
-m_i = u_i'theta:
+With s the logistic function, L the diagonal matrix of lambda / c_j in the columns S and 0 elsewhere, u_i = u_i^0 + L
+theta the features of agent i at its best response to theta, and m_i = u_i'theta:
 
 theta* is the root of F(theta) = mean_i (s(m_i) - y_i) u_i + ridge theta, found by Newton's method, with lambda
 grown from 0 (where the loss is convex) in steps.
 
 A is the derivative of F: the static Hessian mean s'(m) u u' + ridge I, plus the response
 
-    J = lambda mean_i (s'(m_i) u_i theta' + (s(m_i) - y_i) I) P_S.
+    J = mean_i (s'(m_i) u_i theta' + (s(m_i) - y_i) I) L.
 
-S: at fixed theta all deviations tend to lambda theta_S with certainty, and agents are drawn independently: the
+S: at fixed theta all deviations tend to L theta with certainty, and agents are drawn independently: the
 gradient noise at theta* is iid and S = mean_i g_i g_i'. The movement adds nothing in the limit: which agents moved
-matters only through delta_i - lambda theta*_S, which vanishes with theta_k - theta*, so it scales the noise by 1 +
-o(1); and delta lags behind theta, but sum_k delta_k and lambda sum_k theta_k differ by boundary terms only, so
+matters only through delta_i - L theta*, which vanishes with theta_k - theta*, so it scales the noise by 1 +
+o(1); and delta lags behind theta, but sum_k delta_k and L sum_k theta_k differ by boundary terms only, so
 averages see the same A. Sigma = A^-1 S A^-T. With slow agents (share * speed small) the limit needs more rows.
 """
 
@@ -38,6 +38,7 @@ class Population:
     features: Vector
     labels: Vector
     columns: tuple[int, ...]
+    costs: Vector
     reach: float
     speed: float
     share: float
@@ -51,6 +52,8 @@ class Population:
             raise InputError.of("labels", f"be {len(features)} numbers, each 0 or 1", labels)
         if len(set(self.columns)) < len(self.columns) or not set(self.columns) <= set(range(features.shape[1])):
             raise InputError.of("columns", f"be different columns of the {features.shape[1]} there are", self.columns)
+        if self.costs.shape != (len(self.columns),) or not (np.isfinite(self.costs) & (self.costs > 0.0)).all():
+            raise InputError.of("cost", f"be {len(self.columns)} positive numbers, one for each column", self.costs)
         if not math.isfinite(self.reach):
             raise InputError.of("reach lambda", "be finite", self.reach)
         for name, value in (("speed alpha / lambda", self.speed), ("share", self.share)):
@@ -67,14 +70,19 @@ class Population:
         """The vector of parameters that the compiled functions read."""
         rate = -math.log1p(-self.share) if self.share < 1.0 else math.inf
         # A gap is 1 + floor(exponential / rate): geometric. A rate beyond 1e300 makes every gap one row.
-        head = [len(self.features), len(self.columns), min(rate, 1e300), self.speed, self.reach, *self.columns]
-        return np.concatenate([head, self.features.ravel(), self.labels, [self.ridge]])
+        head = [len(self.features), len(self.columns), min(rate, 1e300), self.speed]
+        lengths = self.reach / self.costs
+        return np.concatenate([head, lengths, self.columns, self.features.ravel(), self.labels, [self.ridge]])
+
+    def lengths(self, reach: float) -> Vector:
+        """The diagonal of L at this lambda."""
+        lengths = np.zeros(self.dim)
+        lengths[list(self.columns)] = reach / self.costs
+        return lengths
 
     def responded(self, theta: Vector, reach: float) -> Vector:
         """Return the features of all agents at their best response to theta."""
-        moved = self.features.copy()
-        moved[:, list(self.columns)] += reach * theta[list(self.columns)]
-        return moved
+        return np.asarray(self.features + self.lengths(reach) * theta)
 
     def mean_field(self, theta: Vector, reach: float) -> tuple[Vector, Vector, Vector]:
         """The mean gradient F, its Jacobian A, and the gradient of every agent."""
@@ -84,12 +92,10 @@ class Population:
         s = expit(u @ theta)
         residual = s - self.labels
         gradients = residual[:, None] * u + self.ridge * theta
-        selector = np.zeros(self.dim)
-        selector[list(self.columns)] = 1.0
         weighted = (s * (1.0 - s))[:, None] * u
         static = weighted.T @ u / len(u) + self.ridge * np.eye(self.dim)
-        response = reach * (np.outer(weighted.mean(axis=0), theta) + residual.mean() * np.eye(self.dim)) * selector
-        return gradients.mean(axis=0), static + response, gradients
+        response = np.outer(weighted.mean(axis=0), theta) + residual.mean() * np.eye(self.dim)
+        return gradients.mean(axis=0), static + response * self.lengths(reach), gradients
 
     def solve(self) -> Truth:
         """theta* by Newton's method along a path in lambda, and Sigma."""

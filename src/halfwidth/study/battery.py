@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from halfwidth.errors import UnknownName
 from halfwidth.study.backends import LocalBackend
 from halfwidth.study.run import Collected, collect
-from halfwidth.study.scores import Row, blank_row, mis_ratio_se, score_rows
+from halfwidth.study.scores import Row, blank_row, doubt_scores, mis_ratio_se, score_rows
 from halfwidth.study.spec import Spec
 from halfwidth.study.store import Store
 
@@ -61,13 +61,15 @@ class BatteryRow:
         problem = spec.make_problem()
         if method in collected.refusals:
             scores, spread, refused = blank_row(spec, problem, method), None, None
+            doubts = doubt_scores(spec, problem, ())
             status = str(collected.refusals[method])
         else:
             notes = collected.notes[method]
             scores = score_rows(spec, problem, method, notes, collected.times[method])[-1]
             spread, status = mis_ratio_se(spec, problem, notes), "ok"
             refused = int(sum(note.refused[-1] for note in notes))
-        added = {"mis_ratio_se": spread, "refused": refused, "burn_in": spec.burn_in, "status": status}
+            doubts = doubt_scores(spec, problem, notes)
+        added = {"mis_ratio_se": spread, "refused": refused, **doubts, "burn_in": spec.burn_in, "status": status}
         return {"row": self.key} | scores | added
 
 
@@ -92,6 +94,14 @@ BATTERY: tuple[BatteryRow, ...] = (
     BatteryRow("performative-mean", {"dim": 5}),
     *(BatteryRow("swap-game", {"rho": rho}) for rho in (0.5, 0.9)),
     BatteryRow("strategic-logistic", {"dim": 5}, eta=_LOGISTIC_ETA),
+    BatteryRow("strategic-credit", {"reach": 0.5}, _LOGISTIC_STEPS, _LOGISTIC_ETA),
+    BatteryRow("location-scale", {"dim": 5}),
+    BatteryRow("location-scale", {"dim": 3, "loss": "logistic"}, _LOGISTIC_STEPS, _LOGISTIC_ETA),
+    BatteryRow("multi-player-game", {"dim": 5}),
+    BatteryRow("pricing", {"dim": 4}),
+    BatteryRow("missing-normal"),
+    BatteryRow("mixed-logistic", {"people": 25}, _LOGISTIC_STEPS, _LOGISTIC_ETA),
+    BatteryRow("adaptive-linear", {"dim": 5}),
 )
 
 

@@ -69,6 +69,15 @@ def mis_ratio_se(spec: Spec, problem: Problem, notes: Sequence[Notes]) -> float:
     return float(ratios.std() / math.sqrt(max(ratios.size, 1))) if ratios.size else 0.0
 
 
+def doubt_scores(spec: Spec, problem: Problem, notes: Sequence[Notes]) -> Row:
+    """How many replicates end with a named doubt, and how often the intervals of the others cover; None without any."""
+    doubted = [bool(note.doubted[-1].any()) for note in notes]
+    truth = spec.directions(problem.dim) @ problem.theta_star
+    sure = [note for note, doubt in zip(notes, doubted, strict=True) if not (doubt or note.refused[-1])]
+    covered = [(np.abs(note.estimate[-1] - truth) <= note.half_width[-1]).mean() for note in sure]
+    return {"doubted": sum(doubted) if notes else None, "coverage_ok": _mean(covered)}
+
+
 def _head(spec: Spec, problem: Problem, method: str, step: int, replicates: int) -> Row:
     return {
         "problem": spec.problem,
