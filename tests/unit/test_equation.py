@@ -25,7 +25,7 @@ def fill(store, H, b, T, cuts):
     for h, v, t in zip(*(np.split(array, cuts) for array in (H, b, T)), strict=True):
         at = 0
         while at < len(h):
-            rows = slice(at, at + store.room)
+            rows = slice(at, at + store.free_rows)
             edges = store.edges(len(h[rows]))
             sums = [np.add.reduceat(array[rows], edges[:-1]) for array in (v, h, t)]
             store.add(edges, *sums)
@@ -246,7 +246,7 @@ def test_a_store_in_single_precision_keeps_its_sum_in_double():
     for store in (plain, single):
         at = 0
         while at < 700:
-            edges = store.edges(min(store.room, 700 - at))
+            edges = store.edges(min(store.free_rows, 700 - at))
             sums = [np.add.reduceat(array[at : at + edges[-1]], edges[:-1]) for array in (b, H)]
             store.add(edges, *sums)
             at += int(edges[-1])

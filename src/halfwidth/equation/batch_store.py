@@ -8,7 +8,7 @@ Everything the equation needs of the rows is a sum of these over pieces (`halfwi
 points were. Rows fill batches of `length` rows; when all `capacity` batches are full, neighbours merge and the length
 doubles: between capacity/2 and capacity batches at any time, cut at multiples of the length wherever the calls end.
 
-Compiled loops add to the arrays in place, at `open`, up to `room` rows, and then `note()` closes what is full. The
+Compiled loops add to the arrays in place, at `open`, up to `free_rows` rows, and then `note()` closes what is full. The
 number of batches falls with the dimension, so that their matrices stay within `MOST_NUMBERS`, and within 1 GB beyond.
 """
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import deepcopy
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -78,7 +78,7 @@ class BatchStore(Stored):
         matrices = np.zeros(shapes[0], dtype=np.float32 if single else np.float64)
         self.sums = Sums(matrices, *(np.zeros(shape) for shape in shapes[1:]))
         self._closed = np.zeros((side, side))  # the sum of H over all batches but the open one; over all if single
-        self.clear()
+        self.open, self.length = 0, length
 
     def clear(self) -> None:
         """Forget every row."""
@@ -97,20 +97,20 @@ class BatchStore(Stored):
         return self.open + int(self.sums.n[self.open] > 0.0)
 
     @property
-    def room(self) -> int:
+    def free_rows(self) -> int:
         """How many rows can be added before neighbours have to merge."""
         return int((self.capacity - self.open) * self.length - self.sums.n[self.open])
 
     def edges(self, rows: int) -> Edges:
-        """Where to cut the next rows, at most `room`: 0, inner cuts, rows. Every inner cut closes a batch."""
+        """Where to cut the next rows, at most `free_rows`: 0, inner cuts, rows. Every inner cut closes a batch."""
         first = int(self.length - self.sums.n[self.open])
         return np.concatenate([[0], np.arange(first, rows, self.length), [rows]]).astype(np.int64)
 
     def add(self, edges: Edges, b: Vector, H: Vector | None, T: Vector | None = None) -> None:
-        """Take in the pieces between the edges, at most `room` rows."""
+        """Take in the pieces between the edges, at most `free_rows` rows."""
         sizes = np.diff(edges).astype(np.float64)
-        if sizes.sum() > self.room:
-            raise InputError.of("edges", f"hold at most {self.room} rows, the room that is left", int(sizes.sum()))
+        if sizes.sum() > self.free_rows:
+            raise InputError.of("edges", f"hold at most {self.free_rows} rows before neighbours merge", int(sizes.sum()))
         to = slice(self.open, self.open + len(sizes))
         if H is not None:
             self.sums.H[to] += H
@@ -163,10 +163,7 @@ class BatchStore(Stored):
         self.sums.moved[:] = 0.0
 
     def closed(self, *, copy: bool = True) -> Sums:
-        """The batches' sums, in order; an open batch less than half full joins its neighbour.
-
-        Without a copy they are the arrays themselves, for reading at once, and an open batch stays by itself.
-        """
+        """The batches' sums, in order; an open one less than half full joins its neighbour, unless nothing is copied."""
         K = self.open
         if not copy:
             return Sums(*(array[: self.batches] for array in self.sums))
@@ -188,8 +185,13 @@ class BatchStore(Stored):
         self.reference = self.reference - moved
 
     def copy(self) -> Self:
-        """An independent copy."""
-        return deepcopy(self)
+        """An independent copy; memory of batches that are not used is not touched."""
+        twin, used = copy(self), self.open + 1
+        twin.sums = Sums(*(np.zeros(array.shape, array.dtype) for array in self.sums))
+        for new, array in zip(twin.sums, self.sums, strict=True):
+            new[:used] = array[:used]
+        twin.reference, twin._closed = self.reference.copy(), self._closed.copy()
+        return twin
 
     @contextmanager
     def borrowed(self) -> Iterator[None]:

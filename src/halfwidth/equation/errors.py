@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation.equation import Equation
-from halfwidth.equation.jackknife import FEWEST_KEPT, MOST_FLOPS, Deletions
+from halfwidth.equation.jackknife import FEWEST_KEPT, MOST_FLOPS, Along, Deletions
 from halfwidth.equation.linear_algebra import Whitening, whitening
 from halfwidth.inference.autoregressive_bias import shortfall
 from halfwidth.inference.longrun import andrews_bandwidth, kernel_weights, toeplitz_product
@@ -47,27 +47,46 @@ class Errors:
 
     def covariance(self, directions: Vector) -> Vector:
         """Of the directions (m, d) times the root."""
-        directions = self._transferred(directions)
-        u = self.deletions.influences(directions)
+        return self.along(directions).covariance()
+
+    def degrees_of_freedom(self, directions: Vector) -> Vector:
+        return self.along(directions).degrees_of_freedom()
+
+    def shares(self, directions: Vector) -> Vector:
+        """The largest share of one batch in the information about each direction."""
+        return self.along(directions).deleted.shares
+
+    def undetermined(self, directions: Vector) -> NDArray[np.bool_]:
+        """Which directions the rows do not determine, or only those of one batch."""
+        return self.along(directions).undetermined
+
+    def along(self, directions: Vector) -> DirectionErrors:
+        """Everything about the directions (m, d); to be kept where several of its parts are wanted."""
+        moved = directions if self.transfer is None else np.asarray(directions @ self.transfer)
+        deleted = self.deletions.along(moved)
+        return DirectionErrors(deleted, unseen(self.whitened, directions) | deleted.lone, self.bandwidth)
+
+
+@dataclass(frozen=True)
+class DirectionErrors:
+    """Variances and degrees of freedom of given directions."""
+
+    deleted: Along
+    undetermined: NDArray[np.bool_]
+    """Which directions the rows do not determine, or only those of one batch."""
+    bandwidth: float
+
+    def covariance(self) -> Vector:
+        """Of the directions times the root."""
+        u = self.deleted.influences
         if self.bandwidth > 0.0:
-            u = u * np.sqrt(shortfall(u, self.deletions.information(directions), self.bandwidth))
+            u = u * np.sqrt(shortfall(u, self.deleted.information, self.bandwidth))
         smoothed = toeplitz_product(kernel_weights(len(u), self.bandwidth), u)
         V = u.T @ smoothed
         return np.asarray(0.5 * (V + V.T))
 
-    def degrees_of_freedom(self, directions: Vector) -> Vector:
-        return self.deletions.degrees_of_freedom(self._transferred(directions), self.bandwidth)
-
-    def shares(self, directions: Vector) -> Vector:
-        """The largest share of one batch in the information about each direction."""
-        return self.deletions.shares(self._transferred(directions))
-
-    def undetermined(self, directions: Vector) -> NDArray[np.bool_]:
-        """Which directions the rows do not determine, or only those of one batch."""
-        return unseen(self.whitened, directions) | self.deletions.is_lone(self._transferred(directions))
-
-    def _transferred(self, directions: Vector) -> Vector:
-        return directions if self.transfer is None else np.asarray(directions @ self.transfer)
+    def degrees_of_freedom(self) -> Vector:
+        return self.deleted.degrees_of_freedom(self.bandwidth)
 
 
 def unseen(whitened: Whitening, directions: Vector) -> NDArray[np.bool_]:

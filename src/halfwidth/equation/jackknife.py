@@ -20,6 +20,7 @@ and M. D. Webb, J. Applied Econometrics 38 (2023), for the jackknife; both with 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ DELETED = 1e-9
 TAKES_PART = 1e-6
 _SAFE = 0.5
 _WIDE = 512
+_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True)
@@ -51,28 +53,28 @@ class Deletions:
         """From the batches' own matrices (K, d, d) and their residuals (K, d)."""
         C = whitened.C
         inside = C.T @ A @ C
-        E = np.eye(C.shape[1]) - 0.5 * (inside + inside.transpose(0, 2, 1))
+        E = inside + inside.transpose(0, 2, 1)
+        E *= -0.5
+        E.reshape(len(E), -1)[:, :: C.shape[1] + 1] += 1.0
         N, lone = _inverses(E)
         return cls(C, N, residuals @ C, C @ lone)
 
     def influences(self, directions: Vector) -> Vector:
         """u_b(v) for the directions (m, d), one in each column (K, m)."""
-        w = self.C.T @ directions.T
-        return np.asarray(np.einsum("bk,bkm->bm", self.s, self.N @ w))
-
-    def information(self, directions: Vector) -> Vector:
-        """What each batch knows about the directions (K, m), without it: p_b'g_b."""
-        w = self.C.T @ directions.T
-        p = self.N @ w
-        return np.asarray(np.einsum("bkm,bkm->bm", p, p - w))
+        return self.along(directions).influences
 
     def shares(self, directions: Vector) -> Vector:
         """The largest share of one batch in the information about each direction."""
+        return self.along(directions).shares
+
+    def degrees_of_freedom(self, directions: Vector, bandwidth: float) -> Vector:
+        """df of each direction (m, d), for the kernel of this bandwidth, in batches."""
+        return self.along(directions).degrees_of_freedom(bandwidth)
+
+    def along(self, directions: Vector) -> Along:
+        """What deletions do along the directions (m, d)."""
         w = self.C.T @ directions.T
-        whole = np.einsum("km,km->m", w, w)
-        without = np.einsum("km,bkm->bm", w, self.N @ w).max(axis=0)
-        shares = 1.0 - whole / np.maximum(without, 1e-300)
-        return np.where(self.is_lone(directions), 1.0, np.where(whole > 0.0, shares, 0.0))
+        return Along(w, self.N @ w, self.s, self.is_lone(directions))
 
     def is_lone(self, directions: Vector) -> NDArray[np.bool_]:
         """Which directions are known from one batch alone, at least in part."""
@@ -82,20 +84,51 @@ class Deletions:
         part = np.square(directions @ self.lone).max(axis=1)
         return np.asarray(part > TAKES_PART * np.maximum(np.einsum("km,km->m", w, w), 1e-300))
 
-    def degrees_of_freedom(self, directions: Vector, bandwidth: float) -> Vector:
-        """df of each direction (m, d), for the kernel of this bandwidth, in batches."""
-        kernel = kernel_weights(len(self.N), bandwidth)
-        return np.array([self._df(w, kernel) for w in directions @ self.C])
 
-    def _df(self, w: Vector, kernel: Vector) -> float:
-        p = self.N @ w
-        g = p - w
-        D = np.einsum("bk,bk->b", p, g)
-        Wg = toeplitz_product(kernel, g)
-        first = D.sum() * kernel[0] - np.sum(g * Wg)
-        second = D @ toeplitz_product(kernel**2, D[:, None])[:, 0]
-        second += np.sum((g.T @ Wg) ** 2) - 2.0 * D @ np.einsum("bk,bk->b", Wg, Wg)
-        return float(first**2 / second) if first > 0.0 and second > 0.0 else 0.0
+@dataclass(frozen=True)
+class Along:
+    """w (k, m) and p_b (K, k, m) of m directions, C'r_b (K, k), and which of them are known from one batch alone."""
+
+    w: Vector
+    p: Vector
+    s: Vector
+    lone: NDArray[np.bool_]
+
+    @cached_property
+    def influences(self) -> Vector:
+        """u_b(v), one direction in each column (K, m)."""
+        return np.asarray((self.s[:, None, :] @ self.p)[:, 0])
+
+    @cached_property
+    def information(self) -> Vector:
+        """What each batch knows about the directions (K, m), without it: p_b'g_b."""
+        return np.asarray(np.einsum("bkm,bkm->bm", self.p, self.p) - np.einsum("bkm,km->bm", self.p, self.w))
+
+    @property
+    def shares(self) -> Vector:
+        """The largest share of one batch in the information about each direction."""
+        whole = np.einsum("km,km->m", self.w, self.w)
+        without = np.einsum("km,bkm->bm", self.w, self.p).max(axis=0)
+        shares = 1.0 - whole / np.maximum(without, 1e-300)
+        return np.where(self.lone, 1.0, np.where(whole > 0.0, shares, 0.0))
+
+    def degrees_of_freedom(self, bandwidth: float) -> Vector:
+        """df of each direction, for the kernel of this bandwidth, in batches; a few directions at a time."""
+        K, k, m = self.p.shape
+        kernel = kernel_weights(K, bandwidth)
+        D = self.information
+        second = np.einsum("bm,bm->m", D, toeplitz_product(kernel**2, D))
+        first = kernel[0] * D.sum(axis=0)
+        step = max(1, _AT_ONCE // max(K * k, 1))
+        for at in range(0, m, step):
+            some = slice(at, at + step)
+            g = (self.p[:, :, some] - self.w[:, some]).transpose(2, 0, 1).copy()
+            Wg = toeplitz_product(kernel, g.transpose(1, 0, 2).reshape(K, -1)).reshape(K, -1, k).transpose(1, 0, 2)
+            first[some] -= np.einsum("mbk,mbk->m", g, Wg)
+            second[some] += np.square(g.transpose(0, 2, 1) @ Wg).sum(axis=(1, 2))
+            second[some] -= 2.0 * np.einsum("bm,mbk,mbk->m", D[:, some], Wg, Wg)
+        usable = (first > 0.0) & (second > 0.0)
+        return np.asarray(np.where(usable, first**2 / np.where(usable, second, 1.0), 0.0))
 
 
 def _inverses(E: Vector) -> tuple[Vector, Vector]:

@@ -35,21 +35,19 @@ def shortfall(influences: Vector, information: Vector, bandwidth: float) -> Vect
     lagged = np.einsum("bm,bm->m", influences[1:], influences[:-1])
     rho = np.where(spread > 0.0, lagged / np.where(spread > 0.0, spread, 1.0), 0.0)
     rho = np.clip(rho + 2.0 * (1.0 + 3.0 * np.maximum(rho, 0.0)) / K, 0.0, _RHO_CAP)
-    for j in range(m):
-        total = information[:, j].sum()
-        if total > 0.0 and rho[j] > _NOTICED:
-            h = np.maximum(information[:, j], 0.0) / total
-            factors[j] = _ratio(h, kernel, rho[j]) / _ratio(h, kernel, 0.0)
+    total = information.sum(axis=0)
+    noticed = (total > 0.0) & (rho > _NOTICED)
+    h = np.maximum(information[:, noticed], 0.0) / total[noticed]
+    factors[noticed] = _ratios(h, kernel, rho[noticed]) / _ratios(h, kernel, np.zeros(int(noticed.sum())))
     return np.clip(factors, 1.0, LARGEST)
 
 
-def _ratio(h: Vector, kernel: Vector, rho: float) -> float:
-    s = np.sqrt(h)[:, None]
-    decay = np.power(rho, np.arange(len(h), dtype=np.float64)) if rho > 0.0 else np.eye(1, len(h))[0]
+def _ratios(h: Vector, kernel: Vector, rho: Vector) -> Vector:
+    """The variance wanted over the mean of the estimate, one direction in each column of h (K, m)."""
+    s = np.sqrt(h)
+    decay = np.power(rho, np.arange(len(h), dtype=np.float64)[:, None])
     R1 = s * toeplitz_product(decay, s)
-    wanted = float(R1.sum())
-    Wh = toeplitz_product(kernel, h[:, None])
-    mean = float(
-        np.sum(s * toeplitz_product(kernel * decay, s)) - 2.0 * np.sum(Wh * R1) + wanted * np.sum(h * Wh[:, 0])
-    )
-    return wanted / mean if mean > 0.0 else LARGEST
+    wanted = R1.sum(axis=0)
+    Wh = toeplitz_product(kernel, h)
+    mean = np.sum(s * toeplitz_product(kernel[:, None] * decay, s) - 2.0 * Wh * R1 + wanted * h * Wh, axis=0)
+    return np.asarray(np.where(mean > 0.0, wanted / np.where(mean > 0.0, mean, 1.0), LARGEST))

@@ -25,6 +25,7 @@ from halfwidth.kernels.arrays import Vector
 
 FEW_DEGREES_OF_FREEDOM = 15.0
 _RHO_CAP = 0.97
+_LONGEST_MATRIX, _MANY_COLUMNS = 1_024, 32
 
 
 @dataclass(frozen=True)
@@ -114,17 +115,24 @@ def _uneven(z: Vector, nu: float) -> float:
 
 
 def toeplitz_product(kernel: Vector, z: Vector) -> Vector:
-    """K z with K_ij = kernel[|i - j|], by the fast Fourier transform."""
+    """K z with K_ij = kernel[|i - j|]; z may have a kernel for each of its columns.
+
+    By the fast Fourier transform; many columns of moderate length go through the matrix itself, which takes less time.
+    """
     from scipy.fft import irfft, next_fast_len, rfft
 
     m = len(kernel)
+    kernel = kernel.reshape(m, -1)
     if not kernel[1:].any():
         return np.asarray(kernel[0] * z)
+    if kernel.shape[1] == 1 and m <= _LONGEST_MATRIX and z.shape[1] >= _MANY_COLUMNS:
+        both = np.concatenate([kernel[:0:-1, 0], kernel[:, 0]])
+        return np.asarray(np.lib.stride_tricks.sliding_window_view(both, m)[::-1] @ z)
     size = next_fast_len(2 * m - 1, real=True)
-    circle = np.zeros(size)
+    circle = np.zeros((size, kernel.shape[1]))
     circle[:m] = kernel
     circle[size - m + 1 :] = kernel[:0:-1]
-    spectrum = rfft(circle)[:, None] * rfft(z, size, axis=0)
+    spectrum = rfft(circle, axis=0) * rfft(z, size, axis=0)
     return np.asarray(irfft(spectrum, size, axis=0)[:m])
 
 

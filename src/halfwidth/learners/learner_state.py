@@ -50,7 +50,7 @@ _PROBLEM = Schema(
     title="description of a problem",
 )
 _ARRAYS = ("theta_0", "theta", "total")
-_LONGEST_WARM_START = 1 << 20  # room for so many rows is made before the first
+_LONGEST_WARM_START = 1 << 20  # a buffer for so many rows is made before the first
 
 
 def _buffer_fits(state: State) -> bool:

@@ -102,5 +102,5 @@ class Told(NamedTuple):
 
 
 def told_for(dim: int) -> Told:
-    """Room for the longest request."""
+    """Arrays for the longest request."""
     return Told(np.empty((dim + 4, dim)), np.empty((dim + 4, dim)))

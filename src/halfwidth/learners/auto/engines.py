@@ -129,15 +129,18 @@ class Engines(OwnResult):
     def _follow_root(self, engine: GivenRows, draw: bool, rows: Vector, thetas: Vector) -> int:
         at, usable = 0, len(rows) if draw else finite_rows(rows)
         while at < usable:
-            new = rows[at : min(at + engine.room, usable)]
+            new = rows[at : min(at + engine.free_rows, usable)]
             if draw:
                 collect_rows(self.problem, self.rng, self._theta, self._state, new)
-            thetas[at : at + len(new)] = self._theta
+            self._total += (len(new) - 1) * (self._theta - self._theta_0)
+            if self.watchers:
+                thetas[at : at + len(new)] = self._theta
             engine.take(new)
             at += len(new)
             self._theta[:] = engine.theta
-            thetas[at - 1] = self._theta
-        self._total += np.ones(at) @ thetas[:at] - at * self._theta_0
+            self._total += self._theta - self._theta_0
+            if self.watchers:
+                thetas[at - 1] = self._theta
         return at
 
     def _add_to_total(self, thetas: Vector) -> None:

@@ -14,39 +14,19 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from halfwidth.kernels.arrays import Function, Indices, Vector
+from halfwidth.kernels.arrays import Indices, Vector
 from halfwidth.kernels.compile import specialise
+from halfwidth.learners.auto.piece_sums import (
+    differenced_pieces,
+    expanded_pieces,
+    gradient_moments,
+    row_gradients,
+    row_hessian_products,
+)
 from halfwidth.learners.newton.expansion import expand_at
 from halfwidth.problems import Problem
 
 SHORT = 1e-3
-
-
-def row_gradients(gradient: Function) -> Function:
-    """The loop over rows that writes each row's gradient; the points are one for all rows, or one for each."""
-
-    def gradient_rows(points: Vector, params: Vector, rows: Vector, grads: Vector) -> None:
-        for i in range(rows.shape[0]):
-            gradient(points[min(i, points.shape[0] - 1)], rows[i], params, grads[i])
-
-    return gradient_rows
-
-
-def row_hessian_products(hessian: Function) -> Function:
-    """The loop over rows that writes each row's Hessian, at its own point, times its own step."""
-
-    def hessian_product_rows(points: Vector, params: Vector, rows: Vector, steps: Vector, products: Vector) -> None:
-        dim = points.shape[1]
-        u = np.empty(dim)
-        for i in range(rows.shape[0]):
-            w, c = hessian(points[i], rows[i], params, u)
-            along = 0.0
-            for j in range(dim):
-                along += u[j] * steps[i, j]
-            for j in range(dim):
-                products[i, j] = w * along * u[j] + c * steps[i, j]
-
-    return hessian_product_rows
 
 
 class Field(ABC):
@@ -55,15 +35,27 @@ class Field(ABC):
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self._gradients = specialise(row_gradients, problem.gradient)
+        self._moments = specialise(gradient_moments, problem.gradient)
+
+    @property
+    def params(self) -> Vector:
+        return np.asarray(self.problem.params)
 
     def gradients(self, points: Vector, rows: Vector) -> Vector:
         """Each row's gradient (rows, d), at one point for all or at a point of its own."""
         grads = np.empty((len(rows), self.problem.dim))
-        self._gradients(np.atleast_2d(points), np.asarray(self.problem.params), rows, grads)
+        self._gradients(np.atleast_2d(points), self.params, rows, grads)
         return grads
 
+    def moments(self, theta: Vector, rows: Vector) -> tuple[Vector, Vector]:
+        """The sums over the rows of the gradient and of its squares."""
+        total, squares = np.zeros((2, self.problem.dim))
+        self._moments(theta, self.params, rows, total, squares)
+        return total, squares
+
     def gradient(self, theta: Vector, rows: Vector) -> Vector:
-        return np.asarray(self.gradients(theta, rows).sum(axis=0))
+        """The sum over the rows of the gradient."""
+        return self.moments(theta, rows)[0]
 
     @abstractmethod
     def pieces(self, theta: Vector, rows: Vector, edges: Indices) -> tuple[Vector, Vector]:
@@ -72,6 +64,10 @@ class Field(ABC):
     @abstractmethod
     def left_out(self, points: Vector, centre: Vector, rows: Vector) -> Vector:
         """Row by row, g(centre) less its expansion at the row's own point (rows, d)."""
+
+    @abstractmethod
+    def curvatures(self, theta: Vector, rows: Vector, weights: Vector) -> Vector:
+        """The diagonal of the weighted sum of the rows' Hessians (d,)."""
 
     def hessian(self, theta: Vector, rows: Vector) -> Vector:
         """The sum of the Hessians of all rows."""
@@ -82,14 +78,20 @@ class StaticField(Field):
     """With the problem's own Hessian."""
 
     def pieces(self, theta: Vector, rows: Vector, edges: Indices) -> tuple[Vector, Vector]:
-        expansion = expand_at(self.problem, theta, rows)
-        return np.add.reduceat(expansion.vectors, edges[:-1]), expansion.hessians(edges)
+        dim, count = self.problem.dim, len(edges) - 1
+        g, H = np.zeros((count, dim)), np.zeros((count, dim, dim))
+        specialise(expanded_pieces, self.problem.gradient, self.problem.hessian)(theta, self.params, rows, edges, g, H)
+        return g, H
 
     def left_out(self, points: Vector, centre: Vector, rows: Vector) -> Vector:
         bends = np.empty((len(rows), self.problem.dim))
         loop = specialise(row_hessian_products, self.problem.hessian)
-        loop(points, np.asarray(self.problem.params), rows, centre - points, bends)
+        loop(points, self.params, rows, centre - points, bends)
         return self.gradients(centre, rows) - self.gradients(points, rows) - bends
+
+    def curvatures(self, theta: Vector, rows: Vector, weights: Vector) -> Vector:
+        expansion = expand_at(self.problem, theta, rows)
+        return np.asarray((weights * expansion.weights) @ np.square(expansion.directions) + weights @ expansion.shifts)
 
 
 class DifferencedField(Field):
@@ -101,16 +103,19 @@ class DifferencedField(Field):
 
     def pieces(self, theta: Vector, rows: Vector, edges: Indices) -> tuple[Vector, Vector]:
         dim, count = self.problem.dim, len(edges) - 1
-        here = np.add.reduceat(self.gradients(theta, rows), edges[:-1])
-        columns = np.empty((count, dim, dim))
-        for j in range(dim):
-            there = theta.copy()
-            there[j] += self.widths[j]
-            moved = np.add.reduceat(self.gradients(there, rows), edges[:-1])
-            columns[:, :, j] = (moved - here) / (there[j] - theta[j])
-        return here, columns
+        g, H = np.empty((count, dim)), np.empty((count, dim, dim))
+        specialise(differenced_pieces, self.problem.gradient)(theta, self.params, rows, edges, self.widths, g, H)
+        return g, H
 
     def left_out(self, points: Vector, centre: Vector, rows: Vector) -> Vector:
         here, there = self.gradients(points, rows), self.gradients(centre, rows)
         short = self.gradients(points + SHORT * (centre - points), rows)
         return np.asarray((there - here - (short - here) / SHORT) / (1.0 - SHORT))
+
+    def curvatures(self, theta: Vector, rows: Vector, weights: Vector) -> Vector:
+        found, here = np.empty(len(theta)), weights @ self.gradients(theta, rows)
+        for j, width in enumerate(self.widths):
+            there = theta.copy()
+            there[j] += width
+            found[j] = ((weights @ self.gradients(there, rows)) - here)[j] / (there[j] - theta[j])
+        return found

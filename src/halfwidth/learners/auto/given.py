@@ -1,6 +1,7 @@
 """The engine of `auto` where data cannot respond to theta: renewable Newton on the equation; every row counts.
 
-Rows are gathered into chunks of 1,024. A chunk is expanded at l, the root of everything before it; the root moves to
+Rows are gathered into chunks, of 1,024 rows at first and of up to a quarter of those seen. A chunk is expanded at l,
+the root of everything before it; the root moves to
 
     c = (sum H + prior)^-1 (sum H l - g).
 
@@ -13,12 +14,14 @@ equation for all purposes; for a quadratic loss it is so exactly. Rows of a chun
 result is asked for.
 
 Errors: batch jackknife under a quadratic spectral kernel, degrees of freedom of each coefficient
-(`halfwidth.equation.errors`).
+(`halfwidth.equation.errors`). Batches are of one row at first, and merge; there are as many of them as the jackknife
+can invert at little cost, up to 1,024, at least 256.
 """
 
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,15 +31,17 @@ from halfwidth.equation.linear_algebra import whitening
 from halfwidth.equation.newton import damped_newton
 from halfwidth.errors import Diverged
 from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.chunk_system import ChunkSystem
+from halfwidth.learners.auto.difference_widths import DifferenceWidths
 from halfwidth.learners.auto.field import DifferencedField, Field, StaticField
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.problems import Problem
 
-CHUNK_ROWS = 1_024
+CHUNK_ROWS, MOST_CHUNK_ROWS = 1_024, 16_384
+_CHUNK_NUMBERS, _CHUNK_SHARE = 2**19, 4
+_MOST_BATCHES, _FEWEST_BATCHES, _JACKKNIFE_FLOPS = 1_024, 256, 2.5e7
 _NEARLY_LINEAR, _ROUGHLY_LINEAR = 0.02, 0.5
 _CLOSE, _ROUNDS, _SETTLED = 1e-4, 12, 1e-6
-_WIDTH, _ROUGH_WIDTH, _FIRST_WIDTH, _WIDER = 1e-3, 0.5, 1e-4, 2.0
-_MOST_WIDENINGS, _NOTICED = 48, 1.0 / 16.0
 
 
 class Root(NamedTuple):
@@ -54,51 +59,76 @@ class GivenRows:
         dim = problem.dim
         self.problem, self.differences = problem, differences
         self.theta_0, self.theta = theta_0.copy(), theta_0.copy()
-        self.chunk, self.filled = np.zeros((CHUNK_ROWS, problem.row_size)), 0
-        self.widths = _FIRST_WIDTH * np.maximum(1.0, np.abs(theta_0))
-        self.field: Field = DifferencedField(problem, self.widths) if differences else StaticField(problem)
-        capacity = capacity_for(dim)
-        self.store = BatchStore(dim, max(1, 2 * CHUNK_ROWS // capacity), capacity, reference=theta_0)
+        self.chunk, self.filled = np.empty((0, problem.row_size)), 0
+        self.widths = DifferenceWidths(theta_0)
+        self.field = self._field()
+        self.store = BatchStore(dim, 1, batches_for(dim), reference=theta_0)
         self.sample = RowSample(problem.row_size, dim)
         self.prior = np.zeros(dim)
         self.expanded_again = 0
-        self.rough = False  # whether gradients jump
+        self._most_rows = min(MOST_CHUNK_ROWS, max(_power_of_two(_CHUNK_NUMBERS / problem.row_size), CHUNK_ROWS))
+
+    def _field(self) -> Field:
+        return DifferencedField(self.problem, self.widths.values) if self.differences else StaticField(self.problem)
 
     @property
     def rows(self) -> int:
         return self.store.rows + self.filled
 
     @property
-    def room(self) -> int:
+    def rough(self) -> bool:
+        """Whether gradients jump."""
+        return self.widths.rough
+
+    @property
+    def chunk_rows(self) -> int:
+        """How many rows the open chunk has when it is full, a power of two."""
+        fitting = self.store.rows // _CHUNK_SHARE
+        return CHUNK_ROWS if fitting < 2 * CHUNK_ROWS else min(_power_of_two(fitting), self._most_rows)
+
+    @property
+    def free_rows(self) -> int:
         """How many rows the open chunk still takes."""
-        return CHUNK_ROWS - self.filled
+        return self.chunk_rows - self.filled
 
     def take(self, rows: Vector) -> None:
-        """Put rows aside, at most `room`; expand the chunk when it is full."""
+        """Put rows aside, at most `free_rows`; expand the chunk when it is full."""
+        size = self.chunk_rows
+        if len(rows) == size:
+            self.expand(rows)
+            return
+        if len(self.chunk) < size:
+            waiting = self.chunk[: self.filled]
+            self.chunk = np.empty((size, self.problem.row_size))
+            self.chunk[: self.filled] = waiting
         self.chunk[self.filled : self.filled + len(rows)] = rows
         self.filled += len(rows)
-        if self.filled == CHUNK_ROWS:
-            self.expand(self.chunk)
+        if self.filled == size:
             self.filled = 0
+            self.expand(self.chunk[:size])
 
     def expand(self, rows: Vector) -> None:
         """Add the rows to the sums, expanded at the root so far or, where that is too far away, nearer to their own."""
         if self.differences:
-            self._set_widths(rows)
-        while self.store.room < len(rows):
+            seen = self.store.rows
+            self.widths.renew(self.field, self.theta, rows, np.diag(self.store.curvature()), seen)
+            self.widths.turn(forwards=seen // self.chunk_rows % 2 == 1)
+        while self.store.free_rows < len(rows):
             self.store.merge()
         edges = self.store.edges(len(rows))
         point = self.theta
         g, H = self.field.pieces(point, rows, edges)
-        total, added = g.sum(axis=0), H.sum(axis=0)
+        added, total = H.sum(axis=0), g.sum(axis=0)
         self._watch_columns(added, len(rows))
-        target = self._root(added, added @ (point - self.theta_0) - total)
-        if not self._nearly_linear(rows, point, target, total, added):
+        system = ChunkSystem(self.store.curvature() + added, self.prior)
+        target = self._root(system, added @ (point - self.theta_0) - total)
+        if not self._nearly_linear(system, rows, target, total, added):
             self.expanded_again += 1
             point = self._chunk_minimum(rows, point)
             g, H = self.field.pieces(point, rows, edges)
             added = H.sum(axis=0)
-            target = self._root(added, added @ (point - self.theta_0) - g.sum(axis=0))
+            system = ChunkSystem(self.store.curvature() + added, self.prior)
+            target = self._root(system, added @ (point - self.theta_0) - g.sum(axis=0))
         self.store.add(edges, H @ (point - self.theta_0) - g, H)
         self.sample.add(rows, point)
         if not np.isfinite(target).all():
@@ -108,33 +138,24 @@ class GivenRows:
             )
         self.theta = target
 
-    def _root(self, H: Vector, b: Vector) -> Vector:
+    def _root(self, system: ChunkSystem, b: Vector) -> Vector:
         """The root of all sums and these, with the prior; columns that no row has shown stay at theta_0."""
-        A = self.store.curvature() + H
-        seen = np.diag(A) != 0.0
-        found = self.theta_0.copy()
-        inside = np.ix_(seen, seen)
-        try:
-            found[seen] += np.linalg.solve(A[inside] + np.diag(self.prior[seen]), (self.store.score() + b)[seen])
-        except np.linalg.LinAlgError:
-            found[seen] = self.theta[seen]
-        return found
+        return self.theta_0 + system.solve(self.store.score() + b) if system.regular else self.theta
 
     def _watch_columns(self, H: Vector, rows: int) -> None:
-        appeared = (self.prior == 0.0) & (np.diag(H) != 0.0)
-        self.prior[appeared] = np.abs(np.diag(H))[appeared] / math.sqrt(rows)
+        size = np.abs(np.diag(H))
+        appeared = (self.prior == 0.0) & (size != 0.0)
+        self.prior[appeared] = size[appeared] / math.sqrt(rows)
 
-    def _nearly_linear(self, rows: Vector, point: Vector, target: Vector, g: Vector, H: Vector) -> bool:
+    def _nearly_linear(self, system: ChunkSystem, rows: Vector, target: Vector, g: Vector, H: Vector) -> bool:
         """Whether what the expansion leaves out moves the root by little of its own noise."""
-        if not np.isfinite(target).all():
+        if not (system.regular and np.isfinite(target).all()):
             return False
-        step = target - point
         with np.errstate(all="ignore"):
-            there = self.field.gradients(target, rows)
-            left = there.sum(axis=0) - g - H @ step
-            ridge = np.where(self.prior > 0.0, self.prior, 1.0)
-            moved = left @ np.linalg.solve(self.store.curvature() + H + np.diag(ridge), left)
-            noise = np.mean(np.square(there).sum(axis=0) / np.abs(np.diag(H) + ridge))
+            there, squares = self.field.moments(target, rows)
+            left = there - g - H @ (target - self.theta)
+            moved = left @ system.solve(left)
+            noise = np.mean(squares / np.abs(np.diag(H) + system.ridge))
         return bool(0.0 <= moved <= (_ROUGHLY_LINEAR if self.rough else _NEARLY_LINEAR) ** 2 * abs(noise))
 
     def _chunk_minimum(self, rows: Vector, centre: Vector) -> Vector:
@@ -154,46 +175,17 @@ class GivenRows:
 
         return np.asarray(damped_newton(gradient, hessian, centre.copy(), _CLOSE, relative=True).theta)
 
-    def _set_widths(self, rows: Vector) -> None:
-        """Widths at which differences show something, forwards and backwards in turn.
-
-        A thousandth of what a row moves a Newton step by. If fewer than half of the rows notice that, gradients jump:
-        widths grow until a sixteenth of them do, and are n^(-1/5) / 2 of that move from then on.
-        """
-        A, n = np.abs(np.diag(self.store.curvature())), self.store.rows
-        grads = self.field.gradients(self.theta, rows)
-        size = np.sqrt(np.square(grads).mean(axis=0))
-        if n:
-            width = _ROUGH_WIDTH * (n + len(rows)) ** -0.2 if self.rough else _WIDTH
-            scale = size * n / np.where(A > 0.0, A, np.inf)
-            self.widths[:] = np.where(scale > 0.0, width * scale, np.abs(self.widths))
-        if not n:
-            for j in np.flatnonzero(size > 0.0).tolist():
-                self._widen(j, rows, grads)
-        self.widths *= 1.0 if (n // CHUNK_ROWS) % 2 else -1.0
-
-    def _widen(self, j: int, rows: Vector, grads: Vector) -> None:
-        """Widen the differences along coordinate j until rows notice them."""
-        touched = np.count_nonzero(grads[:, j])
-        for _ in range(_MOST_WIDENINGS):
-            there = self.theta.copy()
-            there[j] += self.widths[j]
-            noticed = np.count_nonzero(np.any(self.field.gradients(there, rows) != grads, axis=1))
-            if noticed >= (_NOTICED if self.rough else 0.5) * touched:
-                return
-            self.rough = True
-            self.widths[j] *= _WIDER
-
     # ---- reading
 
     def whole(self) -> GivenRows:
         """The engine with the rows of the open chunk expanded too; itself if there are none."""
         if self.filled == 0:
             return self
-        reader = GivenRows(self.problem, self.theta_0, differences=self.differences)
-        reader.restore(self.to_state())
-        reader.expand(reader.chunk[: reader.filled].copy())
-        reader.filled = 0
+        reader = copy(self)
+        reader.store, reader.sample = self.store.copy(), self.sample.reader()
+        reader.prior, reader.widths = self.prior.copy(), self.widths.copy()
+        reader.field, reader.filled = reader._field(), 0
+        reader.expand(self.chunk[: self.filled])
         return reader
 
     def root(self) -> Root:
@@ -203,8 +195,8 @@ class GivenRows:
         """
         dim = len(self.theta)
         A = self.store.curvature()
-        whitened = whitening(0.5 * (A + A.T))
-        inverse = _generalised_inverse(A, whitened.C)
+        C = whitening(0.5 * (A + A.T)).C
+        inverse = C @ np.linalg.solve(C.T @ A @ C, C.T)  # on the directions that the rows determine
         linear = self.theta_0 + inverse @ self.store.score()
         centre, before, error = linear, math.inf, np.zeros(dim)
         scale = np.sqrt(np.maximum(np.diag(inverse), 0.0))
@@ -226,7 +218,7 @@ class GivenRows:
         return {
             "theta": self.theta.copy(),
             "chunk": self.chunk[: self.filled].copy(),
-            "widths": self.widths.copy(),
+            "widths": self.widths.values.copy(),
             "prior": self.prior.copy(),
             "expanded_again": self.expanded_again,
             "rough": self.rough,
@@ -237,14 +229,19 @@ class GivenRows:
     def restore(self, state: dict[str, Any]) -> None:
         """Become what `to_state` described."""
         self.theta = np.array(state["theta"], dtype=np.float64)
-        self.filled = len(state["chunk"])
-        self.chunk[: self.filled] = state["chunk"]
-        self.widths[:], self.prior[:] = state["widths"], state["prior"]
-        self.expanded_again, self.rough = int(state["expanded_again"]), bool(state["rough"])
+        self.chunk = np.array(state["chunk"], dtype=np.float64)
+        self.filled = len(self.chunk)
+        self.widths.values[:], self.prior[:] = state["widths"], state["prior"]
+        self.expanded_again, self.widths.rough = int(state["expanded_again"]), bool(state["rough"])
         self.store = BatchStore.from_state(state["store"])
         self.sample.restore(state["sample"])
 
 
-def _generalised_inverse(A: Vector, C: Vector) -> Vector:
-    """A^-1, on the directions that the rows determine: C (C'AC)^-1 C'."""
-    return np.asarray(C @ np.linalg.solve(C.T @ A @ C, C.T))
+def batches_for(dim: int) -> int:
+    """As many as can be deleted one by one at little cost, between 256 and 1,024; fewer where they are large."""
+    return min(capacity_for(dim, _MOST_BATCHES), max(_power_of_two(_JACKKNIFE_FLOPS / dim**3), _FEWEST_BATCHES))
+
+
+def _power_of_two(number: float) -> int:
+    """The largest one that is not above the number."""
+    return 1 << (max(int(number), 1).bit_length() - 1)

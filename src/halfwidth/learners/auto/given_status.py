@@ -60,8 +60,7 @@ def collapsed(engine: GivenRows, centre: Vector, before: Vector) -> NDArray[np.b
     """Whose curvature at the centre is a small share of what it was at the linearisation points."""
     if engine.rough:
         return np.zeros(len(centre), dtype=np.bool_)
-    left = np.diag(engine.sample.hessian(engine.field, centre))
-    return np.asarray(np.abs(left) < COLLAPSED * np.abs(before))
+    return np.asarray(np.abs(engine.sample.curvatures(engine.field, centre)) < COLLAPSED * np.abs(before))
 
 
 def conditioning(information: Vector, hidden: NDArray[np.bool_], differences: bool) -> float:

@@ -94,7 +94,7 @@ class FeedbackNotes:
         self._moments = Moments.none(self.pages.gradient.shape[1])
 
     @property
-    def room(self) -> int:
+    def free_chunks(self) -> int:
         """How many chunks can be noted before the next fold."""
         return NOTES - self.noted
 

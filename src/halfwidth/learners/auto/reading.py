@@ -121,16 +121,17 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
     residuals = equation.centred_residuals(root.centre - engine.theta_0)
     errors = jackknife_errors(equation, residuals, 0.5 * (information + information.T))
     every = np.eye(dim)
-    hidden = errors.undetermined(every)
-    df = np.where(hidden, 0.0, errors.degrees_of_freedom(every))
+    along = errors.along(every)
+    hidden = along.undetermined
+    df = np.where(hidden, 0.0, along.degrees_of_freedom())
     refused = hidden | (df < FEWEST_DEGREES)
-    covariance = n * errors.covariance(every)
+    covariance = n * along.covariance()
     covariance[refused] = np.nan
     covariance[:, refused] = np.nan
     rows = equation.rows
     for _ in range(errors.merged.bit_length() - 1):
         rows = np.add.reduceat(rows, np.arange(0, len(rows) - len(rows) % 2, 2))
-    steady = stability(errors.deletions.influences(every), errors.deletions.information(every), rows)
+    steady = stability(along.deleted.influences, along.deleted.information, rows)
     told = given_status.Known(
         curvature=curvature,
         rows=n,

@@ -8,6 +8,7 @@ no random state, and no stride that could fall in with a period of the data.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -33,13 +34,23 @@ class RowSample:
 
     def add(self, rows: Vector, point: Vector) -> None:
         """The next rows were expanded at the point."""
-        k = self.seen + np.arange(len(rows))
-        block = np.ceil(np.log2(np.maximum((k + 1.0) / self.first, 1.0)))
-        kept = np.flatnonzero((k * _GOLDEN) % 1.0 < 2.0**-block)[: self.capacity - self.count]
+        k = np.arange(self.seen, self.seen + len(rows), dtype=np.float64)
+        turns = k * _GOLDEN
+        within = np.flatnonzero(turns - np.floor(turns) < 2.0 ** -self._block(k[:1]))
+        weights = 2.0 ** self._block(k[within])
+        kept = within[turns[within] - np.floor(turns[within]) < 1.0 / weights][: self.capacity - self.count]
         new = slice(self.count, self.count + len(kept))
-        self._rows[new], self._points[new], self._weights[new] = rows[kept], point, 2.0 ** block[kept]
+        self._rows[new], self._points[new], self._weights[new] = rows[kept], point, 2.0 ** self._block(k[kept])
         self.count = new.stop
         self.seen += len(rows)
+
+    def reader(self) -> RowSample:
+        """The same sample, to which rows can be added for reading: those lie beyond the rows of this one."""
+        return copy(self)
+
+    def _block(self, k: Vector) -> Vector:
+        """The number of the block of each row."""
+        return np.asarray(np.ceil(np.log2(np.maximum((k + 1.0) / self.first, 1.0))))
 
     def remainder(self, field: Field, centre: Vector) -> tuple[Vector, Vector]:
         """The sum over rows of what expansions leave out at the centre, and the covariance of its sampling error."""
@@ -48,16 +59,10 @@ class RowSample:
         weights = self._weights[used]
         return weights @ left, (left.T * (weights * (weights - 1.0))) @ left
 
-    def hessian(self, field: Field, centre: Vector) -> Vector:
-        """The sum over all rows of the Hessians at the centre, estimated."""
-        edges = np.arange(self.count + 1) if self.count else np.zeros(1, dtype=np.int64)
-        step = 512
-        total = np.zeros((len(centre), len(centre)))
-        for at in range(0, self.count, step):
-            part = slice(at, min(at + step, self.count))
-            _, H = field.pieces(centre, self._rows[part], edges[: part.stop - part.start + 1])
-            total += np.tensordot(self._weights[part], H, axes=1)
-        return total
+    def curvatures(self, field: Field, centre: Vector) -> Vector:
+        """The diagonal of the sum over all rows of the Hessians at the centre, estimated."""
+        used = slice(0, self.count)
+        return field.curvatures(centre, self._rows[used], self._weights[used])
 
     def to_state(self) -> dict[str, Any]:
         arrays = {"rows": self._rows, "points": self._points, "weights": self._weights}

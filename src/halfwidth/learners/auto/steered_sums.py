@@ -122,7 +122,7 @@ class SteeredSums:
 
     def plan(self, most: int = NOTES) -> Plan:
         """Steps, differences and dithers of the chunks until something else has to happen."""
-        chunks = min(self.store.room // self.m, self.notes.room, most)
+        chunks = min(self.store.free_rows // self.m, self.notes.free_chunks, most)
         if self.phase == 0:
             chunks = 1
         elif self.weighed is not None:

@@ -190,7 +190,7 @@ def enter_batches(store: BatchStore, Z: Vector, expanded: Expanded, gap: Vector)
     """Add rows in time order; `gap` is the point of expansion less the reference."""
     at = 0
     while at < len(Z):
-        part = slice(at, at + store.room)
+        part = slice(at, at + store.free_rows)
         edges = store.edges(len(Z[part]))
         if store.single:  # one matrix at a time
             part, edges = slice(at, at + int(edges[1])), edges[:2]

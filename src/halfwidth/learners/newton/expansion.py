@@ -53,7 +53,7 @@ class Expansion:
     shifts: Vector
 
     @classmethod
-    def room(cls, rows: int, dim: int) -> Expansion:
+    def empty(cls, rows: int, dim: int) -> Expansion:
         return cls(np.empty((rows, dim)), np.empty((rows, dim)), np.empty(rows), np.empty(rows))
 
     def __getitem__(self, rows: slice) -> Expansion:
@@ -92,7 +92,7 @@ class Expansion:
         """Add the rows, whose vectors are b, to the batches."""
         at = 0
         while at < len(self):
-            part = self[at : at + batches.room]
+            part = self[at : at + batches.free_rows]
             edges = batches.edges(len(part))
             batches.add(edges, np.add.reduceat(part.vectors, edges[:-1]), part.hessians(edges))
             at += len(part)
@@ -100,7 +100,7 @@ class Expansion:
 
 def expand_at(problem: Problem, point: Vector, rows: Vector) -> Expansion:
     """g and H of the rows at the point."""
-    expansion = Expansion.room(len(rows), problem.dim)
+    expansion = Expansion.empty(len(rows), problem.dim)
     parts = (expansion.vectors, expansion.directions, expansion.weights, expansion.shifts)
     specialise(expand, problem.gradient, problem.hessian)(point, problem.params, rows, *parts)
     return expansion

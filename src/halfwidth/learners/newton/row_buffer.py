@@ -14,7 +14,7 @@ from halfwidth.kernels.arrays import Vector
 
 Ids = NDArray[np.uint64]
 
-_FIRST_ROOM = 1_024
+_FIRST_ROWS = 1_024
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class PendingRows:
     def keep(self, piece: Piece) -> None:
         """Put rows aside; the caller sees to it that they fit."""
         if self.filled + len(piece) > len(self._rows):
-            self._make_room(self.filled + len(piece))
+            self._grow(self.filled + len(piece))
         to = slice(self.filled, self.filled + len(piece))
         self._rows[to, : self.dim] = piece.X
         self._rows[to, -3] = piece.y
@@ -65,11 +65,11 @@ class PendingRows:
         ids = self._ids[: self.filled].copy() if grouped else None
         return Piece(rows[:, : self.dim].copy(), rows[:, -3].copy(), rows[:, -2].copy(), rows[:, -1].copy(), ids)
 
-    def _make_room(self, rows: int) -> None:
-        room = min(self.most, max(rows, 2 * len(self._rows), _FIRST_ROOM))
+    def _grow(self, rows: int) -> None:
+        size = min(self.most, max(rows, 2 * len(self._rows), _FIRST_ROWS))
         kept, ids = self._rows[: self.filled], self._ids[: self.filled]
-        self._rows = np.empty((room, self.dim + 3))
-        self._ids = np.zeros(room, dtype=np.uint64)
+        self._rows = np.empty((size, self.dim + 3))
+        self._ids = np.zeros(size, dtype=np.uint64)
         self._rows[: self.filled], self._ids[: self.filled] = kept, ids
 
     def to_state(self) -> dict[str, Any]:

@@ -113,7 +113,7 @@ class OneStep(OwnResult):
         problem = self.problem
         hessian = needed_hessian(problem, "the one-step centre", "'auto-gradient'")
         self._mean = self._theta.copy()
-        self._expansion = Expansion.room(len(self._thetas), problem.dim)
+        self._expansion = Expansion.empty(len(self._thetas), problem.dim)
         self._batches = stream_batches(problem.dim, FIRST_LENGTH)
         self._set_loops(gather, problem.gradient, problem.curvature or no_cap, hessian)
 

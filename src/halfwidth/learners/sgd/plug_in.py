@@ -106,7 +106,7 @@ class PlugIn(OwnResult):
         self._curvature = np.zeros((dim, dim))
         self._noise = np.zeros((dim, dim))
         self._batches = BatchStore(dim, FIRST_LENGTH, MOST_BATCHES, hessians=False)
-        self._expansion = Expansion.room(len(self._thetas), dim)
+        self._expansion = Expansion.empty(len(self._thetas), dim)
         self._set_loops(gather, problem.gradient, problem.curvature or no_cap, hessian)
 
     def _start_at(self, theta: Vector) -> None:
@@ -130,7 +130,7 @@ class PlugIn(OwnResult):
         if self.long_run:
             at = 0
             while at < len(grads):
-                some = grads[at : at + self._batches.room]
+                some = grads[at : at + self._batches.free_rows]
                 edges = self._batches.edges(len(some))
                 self._batches.add(edges, np.add.reduceat(some, edges[:-1]), None)
                 at += len(some)
