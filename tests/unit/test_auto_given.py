@@ -5,6 +5,7 @@ import pytest
 from numba import njit
 
 from halfwidth import Auto, Problem
+from halfwidth.learners.auto.field import DifferencedField, StaticField
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.problems import problem
@@ -53,6 +54,57 @@ def offline(world, rows):
             H += w * np.outer(u, u) + c * np.eye(world.dim)
         theta = theta - np.linalg.solve(H, total)
     return theta
+
+
+@pytest.mark.parametrize("name", ["iid-linear", "ar-logistic", "rotating-game"])
+def test_sums_of_pieces_are_those_of_their_rows(name):
+    """Pieces of any length, longer and shorter than a block; from Hessians, or by differences from gradients."""
+    world = problem(name) if name == "rotating-game" else problem(name, dim=5)
+    rows, theta = rows_of(world, 700), np.linspace(-0.5, 0.7, world.dim)
+    edges = np.array([0, 1, 3, 133, 700])
+    row_g, row_H, u = np.empty((700, world.dim)), np.zeros((700, world.dim, world.dim)), np.empty(world.dim)
+    for i, row in enumerate(rows):
+        world.gradient(theta, row, world.params, row_g[i])
+        if world.hessian is not None:
+            w, c = world.hessian(theta, row, world.params, u)
+            row_H[i] = w * np.outer(u, u) + c * np.eye(world.dim)
+    fields = [DifferencedField(world, np.full(world.dim, 1e-5))]
+    if world.hessian is not None:
+        fields.append(StaticField(world))
+    for field in fields:
+        g, H = field.pieces(theta, rows, edges)
+        np.testing.assert_allclose(g, np.add.reduceat(row_g, edges[:-1]), rtol=1e-12, atol=1e-12)
+        if world.hessian is not None:
+            exact = isinstance(field, StaticField)
+            sums, tolerance = np.add.reduceat(row_H, edges[:-1]), 1e-12 if exact else 1e-3
+            np.testing.assert_allclose(H, sums, rtol=tolerance, atol=tolerance)
+            weights = np.linspace(0.5, 2.0, 700)
+            diagonal = np.diag(np.tensordot(weights, row_H, axes=1))
+            np.testing.assert_allclose(field.curvatures(theta, rows, weights), diagonal, rtol=tolerance)
+    total, squares = fields[0].moments(theta, rows)
+    np.testing.assert_allclose(total, row_g.sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(squares, np.square(row_g).sum(axis=0), rtol=1e-12)
+
+
+def test_chunks_grow_and_do_not_depend_on_how_rows_come():
+    world = problem("iid-linear", dim=2)
+    rows = rows_of(world, 70_000)
+    whole, parts = Auto(world).consume(rows), Auto(world)
+    for at in range(0, 70_000, 17_501):
+        parts.consume(rows[at : at + 17_501])
+    assert whole._free.chunk_rows == 16_384
+    assert 512 <= whole._free.store.batches <= 1_024
+    np.testing.assert_array_equal(parts.result().covariance, whole.result().covariance)
+    fit = np.linalg.lstsq(rows[:, :2], rows[:, 2], rcond=None)[0]
+    np.testing.assert_allclose(whole.result().params, fit, rtol=1e-8)
+
+
+def test_a_singular_chunk_moves_nothing_and_is_refused():
+    """The same row again and again: one direction is known, and coefficients that share it have no interval."""
+    rows = np.tile([1.0, 2.0, 3.0], (2_000, 1))
+    result = Auto(problem("iid-linear", dim=2)).consume(rows).result()
+    assert np.isnan(result.bse).all()
+    assert result.coefficient_status == ("unidentified", "unidentified")
 
 
 def test_the_sample_keeps_early_rows_and_stands_for_all():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halfwidth.equation import BatchStore, Equation, capacity_for, inverse, solve_spd
+from halfwidth.equation import BatchStore, Equation, capacity_for, inverse, jackknife, solve_spd
 from halfwidth.equation.errors import jackknife_errors
 from halfwidth.equation.jackknife import Deletions
 from halfwidth.equation.linear_algebra import whitening
@@ -154,8 +154,10 @@ def test_jackknifed_influences_are_what_deleting_a_batch_does():
         np.testing.assert_allclose(found[b], theta - without, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("at_once", [1, 2**20])
 @pytest.mark.parametrize("bandwidth", [0.0, 1.7])
-def test_degrees_of_freedom_are_the_two_moments_of_the_quadratic_form(bandwidth):
+def test_degrees_of_freedom_are_the_two_moments_of_the_quadratic_form(bandwidth, at_once, monkeypatch):
+    monkeypatch.setattr(jackknife, "_AT_ONCE", at_once)
     _, _, _, parts, A, r = regression()
     K, total = len(parts), A.sum(axis=0)
     lags = np.abs(np.subtract.outer(np.arange(K), np.arange(K)))

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from halfwidth.inference.longrun import andrews_bandwidth, long_run_covariance, quadratic_spectral
+from halfwidth.inference.autoregressive_bias import LARGEST, shortfall
+from halfwidth.inference.longrun import (
+    andrews_bandwidth,
+    kernel_weights,
+    long_run_covariance,
+    quadratic_spectral,
+    toeplitz_product,
+)
 from halfwidth.inference.student_law import StudentLaw
 
 
@@ -80,3 +87,33 @@ def test_student_law_matches_scipy():
     assert law.joint_quantile(0.9, 1) == pytest.approx(law.quantile(0.9) ** 2)
     with pytest.raises(ValueError, match="9 directions"):
         law.joint_tail(1.0, 9)
+
+
+@pytest.mark.parametrize("columns", [3, 40])
+def test_toeplitz_products_are_those_of_the_matrix(columns):
+    rng = np.random.default_rng(0)
+    z, lags = rng.standard_normal((70, columns)), np.abs(np.subtract.outer(np.arange(70), np.arange(70)))
+    kernel = kernel_weights(70, 3.3)
+    np.testing.assert_allclose(toeplitz_product(kernel, z), kernel[lags] @ z, atol=1e-12)
+    kernels = rng.standard_normal((70, columns))
+    each = np.column_stack([kernels[:, j][lags] @ z[:, j] for j in range(columns)])
+    np.testing.assert_allclose(toeplitz_product(kernels, z), each, atol=1e-11)
+
+
+def test_the_shortfall_is_the_ratio_of_means_in_the_working_model():
+    """From the matrices of the definition, with the lag-one correlation as it is estimated."""
+    rng, K, bandwidth = np.random.default_rng(1), 60, 4.0
+    u = np.array([[0.8 ** abs(i - j) for j in range(K)] for i in range(K)]) @ rng.standard_normal((K, 3))
+    information = rng.random((K, 3)) + 0.1
+    lags = np.abs(np.subtract.outer(np.arange(K), np.arange(K)))
+    W = kernel_weights(K, bandwidth)[lags]
+
+    def ratio(h, rho):
+        R = np.sqrt(np.outer(h, h)) * rho**lags
+        residual = np.eye(K) - np.outer(h, np.ones(K))
+        return R.sum() / np.trace(W @ residual @ R @ residual.T)
+
+    for j, found in enumerate(shortfall(u, information, bandwidth)):
+        rho = u[1:, j] @ u[:-1, j] / (u[:, j] @ u[:, j])
+        rho, h = min(rho + 2.0 * (1.0 + 3.0 * rho) / K, 0.95), information[:, j] / information[:, j].sum()
+        assert found == pytest.approx(min(ratio(h, rho) / ratio(h, 0.0), LARGEST), rel=1e-9)

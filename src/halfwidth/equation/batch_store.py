@@ -110,7 +110,7 @@ class BatchStore(Stored):
         """Take in the pieces between the edges, at most `free_rows` rows."""
         sizes = np.diff(edges).astype(np.float64)
         if sizes.sum() > self.free_rows:
-            raise InputError.of("edges", f"hold at most {self.free_rows} rows before neighbours merge", int(sizes.sum()))
+            raise InputError.of("edges", f"hold at most {self.free_rows} rows until neighbours merge", int(sizes.sum()))
         to = slice(self.open, self.open + len(sizes))
         if H is not None:
             self.sums.H[to] += H
@@ -163,7 +163,7 @@ class BatchStore(Stored):
         self.sums.moved[:] = 0.0
 
     def closed(self, *, copy: bool = True) -> Sums:
-        """The batches' sums, in order; an open one less than half full joins its neighbour, unless nothing is copied."""
+        """The batches' sums, in order; an open one less than half full joins its neighbour, unless none is copied."""
         K = self.open
         if not copy:
             return Sums(*(array[: self.batches] for array in self.sums))
