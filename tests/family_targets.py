@@ -18,14 +18,32 @@ def _counts(rng, eta):
     return rng.poisson(np.exp(eta)).astype(float)
 
 
+def _amounts(rng, eta):
+    return rng.gamma(2.0, np.exp(eta) / 2.0)
+
+
+def _overdispersed_counts(rng, eta):
+    return rng.poisson(np.exp(eta) * rng.gamma(2.0, 0.5, len(eta))).astype(float)
+
+
 DRAWS = {
     "linear": _with_normal_noise,
     "logistic": _labels,
     "poisson": _counts,
+    "gamma": _amounts,
+    "negative-binomial": _overdispersed_counts,
     "quantile": _with_normal_noise,
     "huber": _with_normal_noise,
 }
-FIXED = {"linear": 0.3, "logistic": 1.0, "poisson": 3.0, "quantile": 0.31, "huber": 0.3}
+FIXED = {
+    "linear": 0.3,
+    "logistic": 1.0,
+    "poisson": 3.0,
+    "gamma": 1.7,
+    "negative-binomial": 3.0,
+    "quantile": 0.31,
+    "huber": 0.3,
+}
 
 
 def drawn(family, rng, eta):

@@ -25,9 +25,11 @@ from halfwidth.learners import (
     ZerothOrderSGD as ZerothOrderSGD,
 )
 from halfwidth.models import (
+    GammaRegressor as GammaRegressor,
     HuberRegressor as HuberRegressor,
     LinearRegression as LinearRegression,
     LogisticRegression as LogisticRegression,
+    NegativeBinomialRegressor as NegativeBinomialRegressor,
     PoissonRegressor as PoissonRegressor,
     QuantileRegressor as QuantileRegressor,
     fit as fit,

@@ -106,6 +106,7 @@ def frame() -> pd.DataFrame:
     eta = 0.3 * table["a"] + 0.2 * table["b"]
     table["y"] = eta + rng.standard_normal(n)
     table["c"] = rng.poisson(np.exp(eta))
+    table["p"] = np.exp(table["y"])
     table["l"] = np.where(rng.uniform(size=n) < 1 / (1 + np.exp(-eta)), "yes", "no")
     table["g"], table["w"] = np.arange(n) // 5, 1.0 + table["b"]
     return table
@@ -125,6 +126,9 @@ MODELS = {
     "linear-groups": _model("y", group="g", weight="w"),
     "logistic": _model("l", family="logistic"),
     "poisson": _model("c", family="poisson"),
+    "gamma": _model("p", family="gamma"),
+    "negative-binomial": _model("c", family="negative-binomial"),
+    "negative-binomial-alpha": _model("c", family="negative-binomial", alpha=2.5),
     "quantile": _model("y", family="quantile", quantile=0.3),
     "huber": _model("y", family="huber"),
     "sgd": _model("y", engine="sgd"),

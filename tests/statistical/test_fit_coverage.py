@@ -1,7 +1,8 @@
 """Coverage of the models on dependent rows with known truth, and agreement with statsmodels on independent ones.
 
 AR linear: AR(0.7) regressors and errors. AR logistic: y = 1{eta + Q(Phi(e_k)) > 0} with Q the logistic quantile and e
-AR(0.7). AR Poisson: y ~ Poisson(exp(eta) nu_k) with lognormal AR(0.7) nu of mean one. Six coefficients with the
+AR(0.7). AR Poisson, and negative binomial: y ~ Poisson(exp(eta) nu_k) with lognormal AR(0.7) nu of mean one. AR gamma:
+y = exp(eta) nu_k g_k with g gamma of mean one and variance 1/2. Six coefficients with the
 intercept. The null is coverage 0.95; standard errors for independent rows are the negative control and must fail.
 """
 
@@ -27,7 +28,8 @@ def draw(rng, family, n):
         return X, eta + e
     if family == "logistic":
         return X, (eta + logit(np.clip(ndtr(e), 1e-12, 1 - 1e-12)) > 0).astype(int)
-    return X, rng.poisson(np.exp(eta + 0.5 * e - 0.125))
+    mean = np.exp(eta + 0.5 * e - 0.125)
+    return X, rng.gamma(2.0, 0.5 * mean) if family == "gamma" else rng.poisson(mean)
 
 
 def coverage(family, n, replicates):
@@ -42,7 +44,7 @@ def coverage(family, n, replicates):
     return ours / replicates, control / replicates
 
 
-@pytest.mark.parametrize("family", ["linear", "logistic", "poisson"])
+@pytest.mark.parametrize("family", ["linear", "logistic", "poisson", "gamma", "negative-binomial"])
 def test_pooled_coverage_in_short(family):
     """100 replicates of 6 coefficients: the band is 3.5 standard errors of a share of 600."""
     ours, control = coverage(family, 5_000, 100)
@@ -51,7 +53,7 @@ def test_pooled_coverage_in_short(family):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["linear", "logistic", "poisson"])
+@pytest.mark.parametrize("family", ["linear", "logistic", "poisson", "gamma", "negative-binomial"])
 def test_coverage_of_every_coefficient(family):
     ours, control = coverage(family, 50_000, 1_000)
     assert ours.min() >= 0.92
@@ -71,6 +73,10 @@ def independent_rows(family, n=200_000):
         return X, (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(int)
     if family == "poisson":
         return X, rng.poisson(np.exp(eta))
+    if family == "negative-binomial":
+        return X, rng.poisson(np.exp(eta) * rng.gamma(2.0, 0.5, n))
+    if family == "gamma":
+        return X, rng.gamma(2.0, 0.5 * np.exp(eta))
     return X, eta + (rng.standard_normal(n) if family == "linear" else rng.standard_t(3, n))
 
 
@@ -81,6 +87,8 @@ def independent_rows(family, n=200_000):
         ("linear", 0.1, 0.03),
         ("logistic", 0.1, 0.03),
         ("poisson", 0.1, 0.03),
+        ("gamma", 0.1, 0.03),
+        ("negative-binomial", 0.1, 0.03),
         ("quantile", 0.2, 0.1),
         ("huber", 0.2, 0.1),
     ],
@@ -94,6 +102,8 @@ def test_independent_rows_against_statsmodels(family, distance, ratio):
         "linear": lambda: sm.OLS(y, design).fit(),
         "logistic": lambda: sm.Logit(y, design).fit(disp=0),
         "poisson": lambda: sm.GLM(y, design, family=sm.families.Poisson()).fit(),
+        "gamma": lambda: sm.GLM(y, design, family=sm.families.Gamma(sm.families.links.Log())).fit(),
+        "negative-binomial": lambda: sm.GLM(y, design, family=sm.families.NegativeBinomial(alpha=0.5)).fit(),
         "quantile": lambda: sm.QuantReg(y, design).fit(q=0.5),
         "huber": lambda: sm.RLM(y, design).fit(),
     }[family]()

@@ -89,7 +89,7 @@ def test_the_overall_test_is_the_joint_test_of_the_slopes():
 
 def test_what_a_family_has_not_is_named():
     X, y = data("linear")
-    with pytest.raises(InputError, match="prsquared exists for logistic and poisson"):
+    with pytest.raises(InputError, match="prsquared exists for regressions other than linear"):
         hw.LinearRegression().fit(X, y).inference().prsquared  # noqa: B018
     with pytest.raises(InputError, match="llf is not known here"):
         hw.QuantileRegressor().fit(X, y).inference().llf  # noqa: B018

@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 import halfwidth
+from family_targets import drawn
 from halfwidth.errors import InputError
+from halfwidth.families import FAMILIES
 from halfwidth.learners.newton.renewable import RenewableNewton
 
 
@@ -82,14 +84,13 @@ def test_an_interrupted_run_with_late_levels_ends_with_the_same_bits(frame: pd.D
     assert resumed.inference().bse.equals(whole.inference().bse)
 
 
-@pytest.mark.parametrize("loss", ["linear", "logistic", "poisson", "huber", "quantile"])
+@pytest.mark.parametrize("loss", FAMILIES)
 @pytest.mark.parametrize("split", [500, 1024, 40_000])
 def test_added_columns_are_zeros_that_were_always_there(loss: str, split: int) -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60_000, 4))
     X[:split, 2:] = 0.0
-    y = X @ [0.3, 0.2, -0.2, 0.1] + rng.normal(size=60_000)
-    y = (y > 0).astype(float) if loss == "logistic" else np.floor(np.exp(0.3 * y)) if loss == "poisson" else y
+    y = drawn(loss, rng, X @ [0.3, 0.2, -0.2, 0.1])
     wide = RenewableNewton(4, loss).consume(X, y)
     grown = RenewableNewton(2, loss).consume(X[:split, :2], y[:split])
     grown.add_columns([1.0, 1.0])

@@ -6,6 +6,7 @@ import pytest
 import statsmodels.api as sm
 
 import halfwidth
+from family_targets import drawn
 from halfwidth.errors import BrokenCheckpoint, InputError, UnknownName
 from halfwidth.models import (
     MODELS,
@@ -113,7 +114,7 @@ def test_dependent_rows_are_seen():
 @pytest.mark.parametrize("family", MODELS)
 def test_save_and_load_go_on_with_the_same_bits(family, tmp_path, frame):
     X = frame[["a", "b"]]
-    y = (frame["y"] > 1.0).astype(int) if family == "logistic" else frame["y"].abs()
+    y = pd.Series(drawn(family, np.random.default_rng(1), 0.3 * frame["a"].to_numpy()))
     model = MODELS[family]().partial_fit(X[:1500], y[:1500])
     model.save(tmp_path / "model.hw")
     again = halfwidth.load(tmp_path / "model.hw")
@@ -141,14 +142,7 @@ def test_sgd_engine_learns_the_same_coefficients(family):
     """After 60,000 rows the SGD engine is within five of its standard errors of Newton, for every family."""
     rng = np.random.default_rng(2)
     X = rng.standard_normal((60_000, 2)) * [1.0, 50.0]
-    eta = 0.3 + X @ [0.5, -0.01]
-    y = {
-        "linear": eta + rng.standard_normal(60_000),
-        "quantile": eta + rng.standard_normal(60_000),
-        "huber": eta + rng.standard_normal(60_000),
-        "logistic": (rng.random(60_000) < 1 / (1 + np.exp(-eta))).astype(int),
-        "poisson": rng.poisson(np.exp(eta)),
-    }[family]
+    y = drawn(family, rng, 0.3 + X @ [0.5, -0.01])
     newton = MODELS[family]().fit(X, y).inference()
     model = MODELS[family](engine="sgd")
     for at in range(0, 60_000, 7_000):

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 _UNDETERMINED = 1
 
+_FAMILY_HELP = "linear, logistic, poisson, gamma, negative-binomial, quantile or huber."
+AlphaOption = Annotated[
+    float | None, typer.Option(help="Dispersion, with --family negative-binomial; estimated when left out.")
+]
 GroupOption = Annotated[
     list[str] | None,
     typer.Option(help="Rows of one group, in any order, depend on each other; groups do not.", metavar="COLUMN"),
@@ -48,8 +52,9 @@ def fit(
     target: Annotated[str | None, typer.Option(help="The column to explain.")] = None,
     feature: Annotated[list[str] | None, typer.Option(help="A column to explain it by; repeat.")] = None,
     formula: Annotated[str | None, typer.Option(help='Like "y ~ a + C(b) + log(c)".')] = None,
-    family: Annotated[str, typer.Option(help="linear, logistic, poisson, quantile or huber.")] = "linear",
+    family: Annotated[str, typer.Option(help=_FAMILY_HELP)] = "linear",
     quantile: Annotated[float | None, typer.Option(help="Which quantile, with --family quantile (0.5).")] = None,
+    alpha: AlphaOption = None,
     no_intercept: Annotated[bool, typer.Option("--no-intercept", help="Fit without an intercept.")] = False,
     ridge: Annotated[float, typer.Option(help="Penalty: mean loss + ridge |coef|^2 / 2. None by default.")] = 0.0,
     method: Annotated[str, typer.Option(help="auto, or a row of `halfwidth methods` that watches.")] = "auto",
@@ -99,8 +104,8 @@ def fit(
     with _rate(sys.stderr.isatty()) as progress, interruptible(checkpoint), plain_warnings():
         model = fit_source(
             source, target=target, features=feature or None, formula=formula, family=family, quantile=quantile,
-            fit_intercept=not no_intercept, ridge=ridge, method=method, engine=engine, time=time, group=_one(group),
-            weight=weight, offset=offset, checkpoint=checkpoint, resume=resume, resume_at=resume_at,
+            alpha=alpha, fit_intercept=not no_intercept, ridge=ridge, method=method, engine=engine, time=time,
+            group=_one(group), weight=weight, offset=offset, checkpoint=checkpoint, resume=resume, resume_at=resume_at,
             checkpoint_errors=checkpoint_errors, bad_rows=bad_rows,
             unknown_level=unknown_level, passes=_passes(passes), every="doubling" if every is None else every,
             report=report if every is not None or plot is not None else None, progress=progress, format=format,

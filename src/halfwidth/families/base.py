@@ -34,7 +34,7 @@ class Loss(Likelihood, ABC):
     Attributes
     ----------
     scale : float
-        The scale of the residuals, for a family with `uses_scale`.
+        The scale of the residuals, for a family with `uses_scale`; the dispersion of one that has it.
     bandwidth : float
         The smoothing bandwidth h in units of the scale, for a family with a smoothed loss.
     """
@@ -53,7 +53,9 @@ class Loss(Likelihood, ABC):
     target = "be finite numbers"
     """The rule that targets must satisfy, for error messages."""
     labels: str | None = None
-    """How a stream reads the targets, where they are not any numbers: "count" or "binary"."""
+    """How a stream reads the targets, where they are not any numbers: "count", "whole", "positive" or "binary"."""
+    separation: str | None = None
+    """How columns can separate the targets: "sides" (two classes), "zeros" (counts of 0 from others), or not at all."""
 
     def __init__(self) -> None:
         self.scale = 1.0
@@ -89,6 +91,16 @@ class Loss(Likelihood, ABC):
             The curvature d2 loss / d eta2, the weight of a row in the Hessian. It must not be negative: where a loss is
             not convex, it is the mean of the curvature over y given eta, as in Fisher scoring.
         """
+
+    def mean_weight(self, eta: Vector, y: Vector) -> Vector:
+        """Return the mean of `weight` over y given eta, where the family's variance is right.
+
+        Returns
+        -------
+        ndarray
+            `weight` itself where it does not depend on y.
+        """
+        return self.weight(eta, y)
 
     @property
     def unit(self) -> float:

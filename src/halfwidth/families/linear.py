@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from halfwidth.families.base import Loss
@@ -23,3 +25,6 @@ class Linear(Loss):
 
     def weight(self, eta: Vector, y: Vector) -> Vector:
         return np.ones_like(eta)
+
+    def log_likelihood(self, loss: float, saturated: float, constant: float, n: float, dispersion: float) -> float:
+        return -0.5 * n * (math.log(2.0 * math.pi * max(2.0 * loss, 1e-300) / n) + 1.0)

@@ -19,6 +19,7 @@ class Logistic(Loss):
     likelihood = True
     target = "be 0 or 1"
     labels = "binary"
+    separation = "sides"
 
     def value(self, eta: Vector, y: Vector) -> Vector:
         return np.asarray(np.logaddexp(0.0, eta) - y * eta)

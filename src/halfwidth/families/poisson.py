@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.families.base import Loss
+from halfwidth.families.log_link import LogLink
 from halfwidth.kernels.arrays import Vector
 
-_LARGEST_EXPONENT = 500.0
 
-
-class Poisson(Loss):
+class Poisson(LogLink, Loss):
     """The Poisson loss of counts or rates, with the log link."""
 
     name = "poisson"
@@ -21,6 +20,7 @@ class Poisson(Loss):
     likelihood = True
     target = "be counts or rates of at least 0"
     labels = "count"
+    separation = "zeros"
 
     def value(self, eta: Vector, y: Vector) -> Vector:
         return self.mean(eta) - y * eta
@@ -30,15 +30,6 @@ class Poisson(Loss):
 
     def weight(self, eta: Vector, y: Vector) -> Vector:
         return self.mean(eta)
-
-    def mean(self, eta: Vector) -> Vector:
-        return np.asarray(np.exp(np.minimum(eta, _LARGEST_EXPONENT)))
-
-    def mean_slope(self, eta: Vector) -> Vector:
-        return self.mean(eta)
-
-    def start(self, y_mean: float) -> float:
-        return math.log(max(y_mean, 1e-3))
 
     def allows(self, y: Vector) -> NDArray[np.bool_]:
         return np.isfinite(y) & (y >= 0.0)

@@ -2,6 +2,7 @@
 
 from halfwidth.models.base import StreamModel
 from halfwidth.models.classifier import LogisticRegression
+from halfwidth.models.dispersed import GammaRegressor, NegativeBinomialRegressor
 from halfwidth.models.fit import fit
 from halfwidth.models.registry import MODELS, load
 from halfwidth.models.regressors import HuberRegressor, LinearRegression, PoissonRegressor, QuantileRegressor
@@ -11,9 +12,11 @@ from halfwidth.models.run_status import FitWarning
 __all__ = [
     "MODELS",
     "FitWarning",
+    "GammaRegressor",
     "HuberRegressor",
     "LinearRegression",
     "LogisticRegression",
+    "NegativeBinomialRegressor",
     "PoissonRegressor",
     "QuantileRegressor",
     "RegressionResult",

@@ -33,6 +33,8 @@ class Basis:
         The variance of the residuals, or the dispersion of a count.
     scale : float, optional
         The robust scale of the residuals.
+    family_facts : dict, optional
+        What the family has beside the coefficients: the dispersion, or alpha and whether it was estimated.
     extra : dict, optional
         More facts, such as what the stream did to its rows.
     """
@@ -47,6 +49,7 @@ class Basis:
     ratio_to_iid: float | None = None
     dispersion: float | None = None
     scale: float | None = None
+    family_facts: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,7 +59,7 @@ class Basis:
         found = {name: value for name, value in known.items() if value is not None}
         if self.groups is not None:
             found |= {"groups": self.groups[0], "groups_exact": self.groups[1], "buckets": self.batches}
-        return found | self.extra
+        return found | self.family_facts | self.extra
 
     def lines(self, degrees_of_freedom: float) -> list[str]:
         """Return the lines of a summary that say what the standard errors rest on."""
@@ -79,4 +82,8 @@ class Basis:
             )
         if self.scale is not None:
             lines.append(f"residual scale {self.scale:.4g}")
+        if "alpha" in self.family_facts:
+            lines.append(f"alpha {self.family_facts['alpha']:.4g} ({self.family_facts['alpha_is']})")
+        elif self.family_facts:
+            lines.append(f"dispersion {self.family_facts['dispersion']:.4g} (Pearson)")
         return lines + [f"{key.replace('_', ' ')}: {value}" for key, value in self.extra.items() if value]

@@ -158,7 +158,8 @@ class EngineModel(BaseEstimator):
         loss = make_loss(self.family)
         allowed = loss.allows(y)
         if not allowed.all():
-            raise InputError.of("y", loss.target, float(y[~allowed][0]))
+            row = int(np.argmin(allowed))
+            raise InputError(f"y must {loss.target}; got {float(y[row])} in row {row}, counted from 0")
 
     def _begin(self, columns: int, *, intercept: bool = True) -> None:
         """A fresh engine for so many columns; a formula may have said that there is no intercept."""

@@ -15,7 +15,7 @@ from typing import Any, Unpack
 from halfwidth.errors import InputError
 from halfwidth.families import ALIASES, FAMILIES
 from halfwidth.models.base import StreamModel
-from halfwidth.models.model_state import MOST_PASSES
+from halfwidth.models.model_state import MOST_PASSES, OPTIONS_OF
 from halfwidth.models.registry import model_class
 from halfwidth.models.run import Every, Passes, Report, Run
 from halfwidth.models.run_state import FIT_SCHEMA
@@ -33,6 +33,7 @@ def fit(
     formula: str | None = None,
     family: str = "linear",
     quantile: float | None = None,
+    alpha: float | None = None,
     fit_intercept: bool = True,
     ridge: float = 0.0,
     method: str = "auto",
@@ -66,10 +67,14 @@ def fit(
         The columns to explain it by; all numeric columns when none are given.
     formula : str, optional
         A formula such as ``"y ~ a + C(b) + log(c)"``, instead of `target` and `features`.
-    family : {"linear", "logistic", "poisson", "quantile", "huber"}, default "linear"
-        The family of the regression.
+    family : str, default "linear"
+        The family of the regression: ``"linear"``, ``"logistic"``, ``"poisson"``, ``"gamma"``,
+        ``"negative-binomial"``, ``"quantile"`` or ``"huber"``.
     quantile : float, optional
         Which quantile, with ``family="quantile"``; 0.5 otherwise.
+    alpha : float, optional
+        The dispersion of ``family="negative-binomial"``: the variance is mean + alpha mean^2. Estimated when none is
+        given.
     fit_intercept : bool, default True
         Whether an intercept is fitted.
     ridge : float, default 0.0
@@ -142,8 +147,11 @@ def fit(
     """
     name = ALIASES.get(family, family)
     kind = model_class(name)
-    if quantile is not None and name != "quantile":
-        raise InputError.of("quantile", "be given with family='quantile' only", quantile)
+    options = {key: value for key, value in (("quantile", quantile), ("alpha", alpha)) if value is not None}
+    for key, value in options.items():
+        if key not in OPTIONS_OF.get(name, ()):
+            owner = next(known for known, keys in OPTIONS_OF.items() if key in keys)
+            raise InputError.of(key, f"be given with family={owner!r} only", value)
     if passes != "auto" and (isinstance(passes, bool) or not isinstance(passes, int) or not 1 <= passes <= MOST_PASSES):
         raise InputError.of("passes", f"be 'auto' or a whole number from 1 to {MOST_PASSES}", passes)
     if group is not None and not isinstance(group, str):
@@ -162,7 +170,6 @@ def fit(
     )  # fmt: skip
     if passes not in ("auto", 1) and not stream.rereadable:
         raise InputError.of("passes", "be 1 for a source that can be read only once", passes)
-    options = {} if quantile is None else {"quantile": quantile}
     fresh = kind(fit_intercept=fit_intercept, ridge=ridge, method=method, engine=engine, **options)
     run = Run(stream, fresh, saving, every, report, progress)
     run.start(state)

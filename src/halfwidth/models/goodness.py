@@ -6,6 +6,9 @@ With L the loss of all rows at the estimate, L_0 that of the best constant and L
     rsquared = 1 - L / L_0 (linear),   prsquared = 1 - llf / llnull (D. McFadden 1974; others),
     llf = constant - L, or -n/2 (log(2 pi ssr / n) + 1) (linear),   aic = 2 k - 2 llf,   bic = k log n - 2 llf.
 
+A gamma regression's llf is at Pearson's dispersion, which is not counted in k, as in statsmodels' GLM. A negative
+binomial one's is at the final alpha, which counts as a parameter where it was estimated; L_0 is at the same alpha.
+
 Likelihoods and criteria assume independent rows, whatever the standard errors allow for. They are exact for linear
 regression, for streams short enough to be held, and after a second pass; otherwise the loss is expanded around points
 along the stream, and `likelihood_is_exact` is False. Weights are scaled to a mean of one.
@@ -38,6 +41,7 @@ class Likelihood:
     n: int
     k: int
     intercept: bool
+    dispersion: float
 
     def _of(self, total: float) -> float:
         return total * self.n / self.sums.weight
@@ -63,9 +67,7 @@ class Likelihood:
 
     def log_likelihood(self, loss: float) -> float:
         """Of a predictor with this loss."""
-        if self.loss.quadratic:
-            return -0.5 * self.n * (math.log(2.0 * math.pi * max(2.0 * loss, 1e-300) / self.n) + 1.0)
-        return self._of(self.sums.constant) - loss
+        return self.loss.log_likelihood(loss, self.saturated, self._of(self.sums.constant), self.n, self.dispersion)
 
 
 class Goodness:
@@ -79,8 +81,8 @@ class Goodness:
     def _known(self, asked: str) -> Likelihood:
         if self.likelihood is None:
             raise InputError(
-                f"{asked} is not known here: it needs a likelihood, which linear, logistic and poisson regressions "
-                f"with engine newton have; this is a {self.family} one"
+                f"{asked} is not known here: it needs a likelihood, which quantile and huber regressions, and those "
+                f"with engine sgd, have not; this is a {self.family} one"
             )
         return self.likelihood
 
@@ -143,7 +145,7 @@ class Goodness:
         """McFadden's pseudo R squared."""
         known = self._known("prsquared")
         if known.loss.quadratic:
-            raise InputError("prsquared exists for logistic and poisson regressions; a linear one has rsquared")
+            raise InputError("prsquared exists for regressions other than linear ones; these have rsquared")
         return 1.0 - self.llf / self.llnull
 
     @property

@@ -23,7 +23,7 @@ from halfwidth.equation.result import FEWEST
 from halfwidth.errors import HalfwidthError, InputError, NotIdentified
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
-from halfwidth.models.separation import FAMILIES, ColumnExtremes, separating_direction, taking_part
+from halfwidth.models.separation import ColumnExtremes, separating_direction, taking_part
 
 Flag = tuple[str, str]
 Mask = NDArray[np.bool_]
@@ -133,7 +133,7 @@ def refused(flags: Sequence[str], df: float) -> bool:
 
 def _separated(fit: NewtonSnapshot, extremes: ColumnExtremes) -> Mask:
     found = np.zeros(fit.size, dtype=np.bool_)
-    if fit.loss.name not in FAMILIES or fit.penalty.any():
+    if fit.loss.separation is None or fit.penalty.any():
         return found
     k = int(fit.scaling.intercept)
     found[k:] = extremes.separated(fit.scaling.intercept)

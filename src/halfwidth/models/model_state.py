@@ -15,10 +15,15 @@ CLASSES = {
     "LinearRegression": "linear",
     "LogisticRegression": "logistic",
     "PoissonRegressor": "poisson",
+    "GammaRegressor": "gamma",
+    "NegativeBinomialRegressor": "negative-binomial",
     "QuantileRegressor": "quantile",
     "HuberRegressor": "huber",
 }
 
+OPTIONS = ("quantile", "alpha")
+"""Parameters that belong to some families only; one that is None is not given."""
+OPTIONS_OF = {"quantile": {"quantile"}, "negative-binomial": {"alpha"}}
 MOST_PASSES = 10
 """No more than this many passes over a source."""
 
@@ -31,9 +36,10 @@ _PARAMS = Schema(
         "method": Text(),
         "engine": Text(("auto", "newton", "sgd")),
         "quantile": Real(0.0, 1.0, strict=True),
+        "alpha": Optional(Real(0.0, strict=True)),
     },
     title="set of parameters",
-    optional=("quantile",),
+    optional=OPTIONS,
 )
 _FACT_FIELDS: dict[str, Field] = {
     "files": Text(),
@@ -74,8 +80,9 @@ def core_of(engine: State) -> dict[str, Any]:
 def _engine_fits_model(state: State) -> bool:
     core, params = core_of(state["engine"]), state["params"]
     family = CLASSES[state["class"]]
-    options = {"quantile": params["quantile"]} if "quantile" in params else {}
-    if (family == "quantile") != bool(options) or core["loss"] != family or core["options"] != options:
+    options = {name: params[name] for name in OPTIONS if params.get(name) is not None}
+    known = {name for name in OPTIONS if name in params}
+    if known != OPTIONS_OF.get(family, set()) or core["loss"] != family or core["options"] != options:
         return False
     intercept = params["fit_intercept"] or not core["intercept"]
     return bool(core["dim"] == state["n_features"] and core["ridge"] == params["ridge"] and intercept)

@@ -159,6 +159,7 @@ class NewtonEngine:
             ratio_to_iid=float(np.sqrt(ratio2)) if ratio2 > 0.0 else None,
             dispersion=fit.dispersion,
             scale=fit.loss.scale if self.loss.uses_scale else None,
+            family_facts=fit.loss.facts(fit.dispersion),
         )
 
     def likelihood(self) -> Likelihood | None:
@@ -166,7 +167,8 @@ class NewtonEngine:
         fit = self.learner.fit()
         if fit.goodness is None:
             return None
-        return Likelihood(fit.goodness, fit.loss, fit.n, fit.size, self.intercept)
+        k = fit.size + fit.loss.extra_parameters
+        return Likelihood(fit.goodness, fit.loss, fit.n, k, self.intercept, fit.dispersion)
 
     def second_pass(self) -> NewtonEngine:
         return NewtonEngine(

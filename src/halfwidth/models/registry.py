@@ -9,6 +9,7 @@ from halfwidth.errors import UnknownName
 from halfwidth.families import ALIASES
 from halfwidth.models.base import StreamModel
 from halfwidth.models.classifier import LogisticRegression
+from halfwidth.models.dispersed import GammaRegressor, NegativeBinomialRegressor
 from halfwidth.models.model_state import CLASSES, MODEL_SCHEMA
 from halfwidth.models.regressors import HuberRegressor, LinearRegression, PoissonRegressor, QuantileRegressor
 from halfwidth.models.run_state import FIT_SCHEMA
@@ -16,7 +17,15 @@ from halfwidth.state.schema import validate
 
 MODELS: dict[str, type[StreamModel]] = {
     model.family: model
-    for model in (LinearRegression, LogisticRegression, PoissonRegressor, QuantileRegressor, HuberRegressor)
+    for model in (
+        LinearRegression,
+        LogisticRegression,
+        PoissonRegressor,
+        GammaRegressor,
+        NegativeBinomialRegressor,
+        QuantileRegressor,
+        HuberRegressor,
+    )
 }
 
 

@@ -25,8 +25,8 @@ from halfwidth.models.named_coefficients import NamedCoefficients
 from halfwidth.models.prediction import Prediction, prediction_rows
 from halfwidth.streams.design.specification import Specification
 
-EXPONENTIATED = frozenset({"logistic", "poisson"})
-"""Families whose link makes the exponential of a coefficient a ratio of odds or of rates."""
+EXPONENTIATED = frozenset({"logistic", "poisson", "gamma", "negative-binomial"})
+"""Families whose link makes the exponential of a coefficient a ratio of odds, or of rates or means."""
 
 JSON_SCHEMA = 2
 """Version of what `to_dict` and `halfwidth fit --json` write; 2 added df, status and flags of each coefficient."""

@@ -7,12 +7,14 @@
 | `few-groups`        | fewer than 16 groups                                                                     |
 | `long-dependence`   | rows stay correlated over a large part of the stream                                     |
 | `exact-fit`         | the residuals are rounding errors: so are the standard errors                            |
+| `poisson-boundary`  | negative binomial: the estimate of alpha is 0, as counts are not overdispersed           |
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from halfwidth.families.negative_binomial import NegativeBinomial
 from halfwidth.inference.longrun import long_dependence
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
@@ -37,7 +39,7 @@ class FitWarning(UserWarning):
 
 def run_flags(fit: NewtonSnapshot, errors: Vector) -> tuple[Flag, ...]:
     """The flags of the run, given the standard errors on the user's scale (NaN where there is none)."""
-    found = [_second_pass(fit, errors), _batches(fit), _dependence(fit), _exact(fit)]
+    found = [_second_pass(fit, errors), _batches(fit), _dependence(fit), _exact(fit), _boundary(fit)]
     return tuple(flag for flag in found if flag is not None)
 
 
@@ -83,13 +85,23 @@ def _dependence(fit: NewtonSnapshot) -> Flag | None:
 
 
 def _exact(fit: NewtonSnapshot) -> Flag | None:
-    if fit.loss.name not in ("linear", "huber", "quantile"):
+    if fit.loss.name not in ("linear", "gamma", "huber", "quantile"):
         return None
-    spread = float(np.sqrt(max(fit.dispersion, 0.0))) if fit.loss.name == "linear" else fit.loss.scale
+    spread = fit.loss.scale if fit.loss.uses_scale else float(np.sqrt(max(fit.dispersion, 0.0)))
     size = float(np.abs(fit.centre).max(initial=0.0))
     if spread > _ROUNDING * size:
         return None
     return (
         "exact-fit",
         "the residuals are rounding errors, and so are the standard errors: y is a function of the columns",
+    )
+
+
+def _boundary(fit: NewtonSnapshot) -> Flag | None:
+    if not isinstance(fit.loss, NegativeBinomial) or not fit.loss.at_boundary:
+        return None
+    return (
+        "poisson-boundary",
+        "the counts are not overdispersed: the estimate of alpha is 0, where the negative binomial law is Poisson's. "
+        "The coefficients are those of family='poisson', and their errors hold; use that family",
     )

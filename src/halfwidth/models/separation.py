@@ -1,4 +1,4 @@
-"""Whether the likelihood of a logistic or Poisson regression has a maximum.
+"""Whether the likelihood of a regression of classes or of counts has a maximum.
 
 One column by itself, exactly, at any n and in flat memory: with an intercept, column j separates two classes if min
 over class 1 >= max over class 0 or the other way round (quasi-separation, ties allowed); without one the cut must be at
@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.families import Loss
+from halfwidth.families import FAMILIES, Loss
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.newton_solver import Rows, minimise
@@ -31,7 +31,6 @@ from halfwidth.state.schema import Schema
 
 Mask = NDArray[np.bool_]
 
-FAMILIES = ("logistic", "poisson")
 _TINY_STEP = 1e-12
 _SLACK = 1e-3
 _LEAST = 1e-3
@@ -48,7 +47,7 @@ class ColumnExtremes:
         None,
         None,
         {
-            "family": Text(doc="the family"),
+            "family": Text(tuple(FAMILIES), doc="the family"),
             "low": Array((2, "columns"), finite=False, doc="least values, for y of 0 and for larger y"),
             "high": Array((2, "columns"), finite=False, doc="largest values"),
             "active": Array(("columns",), "b", doc="columns that were not seen to overlap"),
@@ -60,7 +59,8 @@ class ColumnExtremes:
         self.family = family
         self.low = np.full((2, dim), np.inf)
         self.high = np.full((2, dim), -np.inf)
-        self.active = np.full(dim, family in FAMILIES)
+        self.rule = FAMILIES[family].separation
+        self.active = np.full(dim, self.rule is not None)
 
     def add(self, X: Vector, y: Vector) -> None:
         """Take in rows; columns that were seen to overlap are left alone."""
@@ -81,7 +81,7 @@ class ColumnExtremes:
         nothing = np.full((2, count), np.inf)
         self.low = np.hstack([self.low, np.where(seen, 0.0, nothing)])
         self.high = np.hstack([self.high, np.where(seen, 0.0, -nothing)])
-        self.active = np.append(self.active, np.full(count, self.family in FAMILIES))
+        self.active = np.append(self.active, np.full(count, self.rule is not None))
 
     def separated(self, intercept: bool) -> Mask:
         """Which columns separate by themselves: they vary, and nothing speaks against it."""
@@ -89,7 +89,7 @@ class ColumnExtremes:
         found = self.active & (low < high) & np.isfinite(self.low).all(axis=0)
         if intercept:
             return np.asarray(found)
-        if self.family == "poisson":
+        if self.rule == "zeros":
             return np.asarray(found & (self.low[1] == 0.0) & (self.high[1] == 0.0))
         above = (self.low[1] >= 0.0) & (self.high[0] <= 0.0)
         below = (self.high[1] <= 0.0) & (self.low[0] >= 0.0)
@@ -97,12 +97,12 @@ class ColumnExtremes:
 
     def _one_sided(self) -> Mask:
         seen = np.isfinite(self.low)
-        if self.family == "logistic":
+        if self.rule == "sides":
             apart = (self.low[1] >= self.high[0]) | (self.high[1] <= self.low[0])
         else:
             one_sided = (self.low[0] >= self.low[1]) | (self.high[0] <= self.low[1])
             apart = (self.low[1] == self.high[1]) & one_sided
-        return np.asarray(apart | ~seen.all(axis=0) & ((self.low[1] >= self.high[1]) | (self.family == "logistic")))
+        return np.asarray(apart | ~seen.all(axis=0) & ((self.low[1] >= self.high[1]) | (self.rule == "sides")))
 
     def to_state(self) -> dict[str, Any]:
         return {"family": self.family, "low": self.low.copy(), "high": self.high.copy(), "active": self.active.copy()}
@@ -124,7 +124,7 @@ def separating_direction(rows: Rows, loss: Loss, centre: Vector) -> Vector | Non
     reach = float(np.abs(along).max())
     if not reach > _MOVED:
         return None
-    if loss.name == "logistic":
+    if loss.separation == "sides":
         wrong = np.where(rows.y > 0.5, -along, along)
     else:
         wrong = np.where(rows.y > 0.0, np.abs(along), along)

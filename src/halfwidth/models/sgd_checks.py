@@ -8,21 +8,24 @@ be.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from halfwidth.equation.errors import unseen
 from halfwidth.equation.linear_algebra import whitening
 from halfwidth.families import Loss
+from halfwidth.families.dispersed import Dispersed
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.chunk_sums import Expanded
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.newton_solver import Rows
-from halfwidth.learners.newton.offline_fit import fit_rows
+from halfwidth.learners.newton.offline_fit import dispersion, fit_rows
 from halfwidth.models.identification import Flag, Verdict
-from halfwidth.models.separation import FAMILIES, ColumnExtremes, separating_direction, taking_part
+from halfwidth.models.separation import ColumnExtremes, separating_direction, taking_part
 
+FIRST_ROWS = 1_024
+"""Rows that give the scales and the start."""
 MOST_DEVIATIONS = 4.5
 ROWS_PER_COEFFICIENT = 2
 
@@ -51,7 +54,7 @@ def check_average(
     whitened = whitening(expanded.root.T @ expanded.root + np.diag(rows.total_weight * penalty))
     unidentified = unseen(whitened, scaling.matrix)
     separated = np.zeros(size, dtype=np.bool_)
-    if loss.name in FAMILIES and not penalty.any():
+    if loss.separation is not None and not penalty.any():
         separated[int(scaling.intercept) :] = extremes.separated(scaling.intercept)
         direction = separating_direction(rows, loss, point)
         if direction is not None:
@@ -70,3 +73,13 @@ def check_average(
         "the steps did not arrive, or the average is biased. Use engine='newton', or feed more rows"
     )
     return Checked(verdict, (("not-settled", text),))
+
+
+def family_facts(rows: Rows, loss: Loss, theta: Vector) -> dict[str, Any]:
+    """What the family has beside the coefficients: a dispersion from the kept rows, an alpha from the first ones."""
+    if not isinstance(loss, Dispersed):
+        return {}
+    facts = loss.facts(dispersion(rows, loss, rows.eta(theta), len(theta)))
+    if loss.estimated and "alpha" in facts:
+        facts["alpha_is"] = f"estimated on the first {FIRST_ROWS:,} rows"
+    return facts

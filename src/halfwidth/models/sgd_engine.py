@@ -27,8 +27,8 @@ from halfwidth.methods import METHODS, Setting, method
 from halfwidth.models.basis import Basis
 from halfwidth.models.identification import ROWS_BEYOND_COEFFICIENTS, Flag
 from halfwidth.models.separation import ColumnExtremes
-from halfwidth.models.sgd_checks import check_average
-from halfwidth.models.sgd_state import FIRST_ROWS, SGD_SCHEMA, learner_parts
+from halfwidth.models.sgd_checks import FIRST_ROWS, check_average, family_facts
+from halfwidth.models.sgd_state import SGD_SCHEMA, learner_parts
 from halfwidth.problems.given_rows import EXTRA_COLUMNS, regression_problem
 
 _LOCATION = ("linear", "quantile", "huber")
@@ -195,7 +195,8 @@ class SGDEngine:
         blocks = round(inside.diagnostics.effective_blocks)
         scale = self._y_scale if self.loss.uses_scale else None
         noise = self._y_scale**2 if self.loss.name == "linear" else None
-        return result, Basis(self.method_name, self.name, batches=blocks, dispersion=noise, scale=scale)
+        facts = family_facts(kept, loss, inside.params)
+        return result, Basis(self.method_name, self.name, blocks, dispersion=noise, scale=scale, family_facts=facts)
 
     def second_pass(self) -> SGDEngine:
         raise InputError("passes must be 1 with engine='sgd': the second pass is a Newton step; use engine='newton'")

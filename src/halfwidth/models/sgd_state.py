@@ -10,13 +10,13 @@ from halfwidth.learners.newton.kept_sample import RowSample
 from halfwidth.learners.newton.renewable_state import LOSS_FIELDS, options_fit_loss
 from halfwidth.methods import method
 from halfwidth.models.separation import ColumnExtremes
+from halfwidth.models.sgd_checks import FIRST_ROWS
 from halfwidth.problems.given_rows import EXTRA_COLUMNS
 from halfwidth.state.containers import Nested, Optional, Variant
 from halfwidth.state.fields import Array, Bool, Field, Real, State, Text, Whole
 from halfwidth.state.schema import Relation, Schema
 from halfwidth.watchers.kinds import restored, watcher_schemas
 
-FIRST_ROWS = 1_024
 _FIELDS: dict[str, Field] = {
     "engine": Text(("sgd",), doc="which engine"),
     "dim": Whole(0, doc="columns"),

@@ -1,7 +1,8 @@
 """Regression on given rows as a problem for SGD learners: the losses of `halfwidth.families`, row by row.
 
-A row holds (z_1, ..., z_d, y, weight, offset); the parameters are a ridge for each coefficient, then the quantile or
-Huber's threshold. With eta = offset + z'theta the gradient is weight * slope(eta, y) * z + ridge * theta.
+A row holds (z_1, ..., z_d, y, weight, offset); the parameters are a ridge for each coefficient, then the quantile,
+Huber's threshold or the dispersion. With eta = offset + z'theta the gradient is
+weight * slope(eta, y) * z + ridge * theta.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from halfwidth.families import Loss
+from halfwidth.families.dispersed import Dispersed
 from halfwidth.families.huber import HUBER_TUNING
 from halfwidth.families.quantile import Quantile
 from halfwidth.kernels.arrays import Function, Vector
@@ -113,10 +115,43 @@ def huber_rows_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector
     row_gradient(slope, theta, row, params, grad)
 
 
+@jitable
+def gamma_rows_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
+    """The slope is 1 - y exp(-eta), with -eta capped at 50."""
+    ratio = row[len(theta)] * np.exp(min(-predictor(theta, row), 50.0))
+    row_gradient(1.0 - ratio, theta, row, params, grad)
+
+
+@jitable
+def gamma_rows_curvature(theta: Vector, row: Vector, params: Vector) -> float:
+    """The largest change of the slope on the way to the row's own minimum, where y exp(-eta) is 1."""
+    ratio = row[len(theta)] * np.exp(min(-predictor(theta, row), 50.0))
+    bound: float = row_curvature(max(ratio, 1.0), theta, row, params)
+    return bound
+
+
+@jitable
+def negative_binomial_rows_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
+    """The slope is (m - y) / (1 + alpha m), m = exp(eta), with eta capped at 50."""
+    rate = np.exp(min(predictor(theta, row), 50.0))
+    row_gradient((rate - row[len(theta)]) / (1.0 + params[len(theta)] * rate), theta, row, params, grad)
+
+
+@jitable
+def negative_binomial_rows_curvature(theta: Vector, row: Vector, params: Vector) -> float:
+    """m (1 + alpha y) / (1 + alpha m)^2 is at most the larger of m and y, and at most (1/alpha + y) / 4."""
+    rate = np.exp(min(predictor(theta, row), 50.0))
+    y = row[len(theta)]
+    bound: float = row_curvature(min(max(rate, y), 0.25 * (1.0 / params[len(theta)] + y)), theta, row, params)
+    return bound
+
+
 _GRADIENTS: dict[str, tuple[Function, Function]] = {
     "linear": (linear_rows_gradient, linear_rows_curvature),
     "logistic": (logistic_rows_gradient, logistic_rows_curvature),
     "poisson": (poisson_rows_gradient, poisson_rows_curvature),
+    "gamma": (gamma_rows_gradient, gamma_rows_curvature),
+    "negative-binomial": (negative_binomial_rows_gradient, negative_binomial_rows_curvature),
     "quantile": (quantile_rows_gradient, quantile_rows_curvature),
     "huber": (huber_rows_gradient, linear_rows_curvature),
 }
@@ -125,7 +160,11 @@ _GRADIENTS: dict[str, tuple[Function, Function]] = {
 def regression_problem(loss: Loss, ridge: Vector, theta_0: Vector) -> Problem:
     """A problem without a sampler: rows are given. Residuals are in units of their scale where the loss has one."""
     gradient, curvature = _GRADIENTS[loss.name]
-    tuning = loss.quantile if isinstance(loss, Quantile) else HUBER_TUNING
+    tuning = HUBER_TUNING
+    if isinstance(loss, Quantile):
+        tuning = loss.quantile
+    elif isinstance(loss, Dispersed):
+        tuning = loss.scale
     return Problem(
         theta_0.size,
         gradient,

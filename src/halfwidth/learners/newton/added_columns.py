@@ -56,6 +56,9 @@ def _sums(state: State, more: int) -> State:
     size = len(state["smoothing"]) + more
     grouped = state["buckets"] is not None
     fitting = capacity_for(size, TIME_BATCHES) if grouped else capacity_for(size)
+    if "dispersion" in state:
+        cross = _padded(state["dispersion"]["cross"], more, 1)
+        state = state | {"dispersion": state["dispersion"] | {"cross": cross}}
     return state | {
         "smoothing": _padded(state["smoothing"], more, 1),
         "batches": _batches(state["batches"], more, fitting),

@@ -15,6 +15,7 @@ from halfwidth.checks import check_count
 from halfwidth.equation import capacity_for, solve_spd
 from halfwidth.errors import InputError
 from halfwidth.families import Loss, make_loss
+from halfwidth.families.dispersed import estimated_dispersion
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.chunk_sums import ChunkSums
 from halfwidth.learners.newton.column_scaling import Scaling
@@ -114,6 +115,9 @@ class ChunkExpander:
             return sums.reference
         seen, ridge = sums.weight, self._penalty(scaling)
         centre = sums.centre(seen * ridge)
+        family = estimated_dispersion(self.loss)
+        if family is not None and sums.dispersions is not None:
+            family.scale = sums.dispersions.root(family, centre - sums.reference)
         self.loss.sharpen(sums.batches.rows + len(rows), self.size)
         past = sums.batches.curvature() + np.diag(seen * ridge)
         Q = past + np.diag(rows.total_weight * ridge + self._prior)

@@ -22,7 +22,9 @@ from halfwidth.equation import BatchStore, capacity_for, solve_spd
 from halfwidth.equation.buckets import BucketStore
 from halfwidth.equation.wide_errors import WIDE
 from halfwidth.families import Loss
+from halfwidth.families.dispersed import estimated_dispersion
 from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.newton.dispersion_sums import DispersionSums
 from halfwidth.learners.newton.kept_sample import EXTRA_NUMBERS, Ids, RowSample
 from halfwidth.learners.newton.loss_sums import GoodnessOfFit, LossSums, chunk_loss
 from halfwidth.learners.newton.newton_solver import Rows
@@ -60,6 +62,8 @@ def _parts_fit(state: State) -> bool:
         rows -= state["buckets"]["n"].sum() - rows
     if state["sample"] is not None:
         parts.append(state["sample"]["rows"].shape[1] - EXTRA_NUMBERS)
+    if "dispersion" in state:
+        parts.append(len(state["dispersion"]["cross"]))
     return size > 0 and set(parts) == {size} and rows == state["batches"]["n"].sum() > 0
 
 
@@ -77,9 +81,11 @@ class ChunkSums:
             "buckets": Optional(Nested(BucketStore.SCHEMA), doc="buckets, where rows come in groups"),
             "sample": Optional(Nested(RowSample.SCHEMA), doc="the thinned sample, where the loss is not quadratic"),
             "losses": Nested(LossSums.SCHEMA, doc="the loss and the moments of targets"),
+            "dispersion": Nested(DispersionSums.SCHEMA, doc="the equation of the dispersion, where it is estimated"),
         },
         relations=(Relation("have parts of the same coefficients and rows", _parts_fit),),
         title="sums of chunks",
+        optional=("dispersion",),
     )
 
     def __init__(self, loss: Loss, size: int, batch_length: int, grouped: bool) -> None:
@@ -93,6 +99,7 @@ class ChunkSums:
         self.moments = np.zeros(2)  # sums of squared scores and of the weights of the slope
         self.sample = None if loss.quadratic else RowSample(size)
         self.losses = LossSums()
+        self.dispersions = None if estimated_dispersion(loss) is None else DispersionSums(size)
 
     @property
     def reference(self) -> Vector:
@@ -123,6 +130,9 @@ class ChunkSums:
             if gap.any():
                 value += float(score @ (rows.Z @ gap)) + 0.5 * float(np.sum((expanded.root @ gap) ** 2))
             self.losses.add(self.loss, rows.y, rows.weight, value)
+        family = estimated_dispersion(self.loss)
+        if self.dispersions is not None and family is not None:
+            self.dispersions.add(family, rows, expanded.eta, gap)
 
     @contextmanager
     def including(self, rows: Rows, ids: Ids | None, point: Callable[[ChunkSums], Vector]) -> Iterator[ChunkSums]:
@@ -133,7 +143,7 @@ class ChunkSums:
         reader = copy(self)
         reader.sample, reader.buckets = deepcopy(self.sample), deepcopy(self.buckets)
         reader.smoothing, reader.moments = self.smoothing.copy(), self.moments.copy()
-        reader.losses = self.losses.copy()
+        reader.losses, reader.dispersions = self.losses.copy(), deepcopy(self.dispersions)
         if not self.batches.single:
             reader.batches = self.batches.copy()
             reader.add(rows, point(reader), ids)
@@ -148,13 +158,14 @@ class ChunkSums:
         rhs = self.batches.score() + self.smoothing - penalty * self.reference
         return np.asarray(self.reference + solve_spd(self.batches.curvature() + np.diag(penalty), rhs))
 
-    def goodness(self, centre: Vector, *, exact: bool) -> GoodnessOfFit | None:
-        """The loss at the centre and the moments of targets, where the loss is a likelihood's."""
+    def goodness(self, centre: Vector, scale: float, *, exact: bool) -> GoodnessOfFit | None:
+        """The loss at the centre and the scale, and the moments of targets, where the loss is a likelihood's."""
         if not self.loss.likelihood:
             return None
         gap = centre - self.reference
         decrease = float(gap @ self.batches.score() - 0.5 * gap @ self.batches.curvature() @ gap)
-        return self.losses.at(decrease, exact or self.loss.quadratic)
+        found = self.losses.at(decrease, exact or self.loss.quadratic)
+        return found if self.dispersions is None else self.dispersions.moved(found, scale)
 
     def dispersion(self, centre: Vector) -> float:
         """Sum of squared scores over sum of weights, at the centre; at the points of expansion if not quadratic."""
@@ -173,7 +184,7 @@ class ChunkSums:
             "buckets": None if self.buckets is None else self.buckets.to_state(),
             "sample": None if self.sample is None else self.sample.to_state(),
             "losses": self.losses.to_state(),
-        }
+        } | ({} if self.dispersions is None else {"dispersion": self.dispersions.to_state()})
 
     def restore(self, state: dict[str, Any]) -> None:
         """Become what `to_state` described."""
@@ -184,6 +195,8 @@ class ChunkSums:
         self.buckets = None if state["buckets"] is None else BucketStore.from_state(state["buckets"])
         self.sample = None if state["sample"] is None else RowSample.from_state(state["sample"])
         self.losses = LossSums.from_state(state["losses"])
+        if "dispersion" in state:
+            self.dispersions = DispersionSums.from_state(state["dispersion"])
 
 
 def enter_batches(store: BatchStore, Z: Vector, expanded: Expanded, gap: Vector) -> None:

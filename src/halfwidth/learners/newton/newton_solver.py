@@ -3,11 +3,13 @@
     minimise  sum_i w_i loss(o_i + z_i'theta, y_i) + (theta - c)' Q (theta - c) / 2
 
 by damped Newton steps (`halfwidth.equation.newton`). Undamped ones diverge on logistic and Poisson chunks. Losses with
-a scale of their residuals take turns: the minimum at a scale, the scale at the minimum.
+a scale of their residuals, or a dispersion that is estimated, take turns: the minimum at a scale, the scale at the
+minimum.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from halfwidth.equation.newton import MOST_STEPS, Minimum, damped_newton
 from halfwidth.families import Loss
 from halfwidth.families.base import NORMAL_MAD
+from halfwidth.families.dispersed import estimated_dispersion
 from halfwidth.families.linear import Linear
 from halfwidth.families.quantile import Quantile
 from halfwidth.kernels.arrays import Vector
@@ -86,7 +89,9 @@ def first_fit(rows: Rows, loss: Loss, start: Vector, Q: Vector, prior: Vector, t
     """
     full = Q + np.diag(prior)
     if not loss.uses_scale:
-        return minimise(rows, loss, start, start, full, tolerance).theta
+        return settle_dispersion(
+            rows, loss, start, lambda theta: minimise(rows, loss, theta, start, full, tolerance).theta
+        )
     theta = minimise(rows, Linear(), start, start, full, tolerance).theta
     return settle_scale(rows, loss, theta, start, Q, prior, tolerance)
 
@@ -100,6 +105,19 @@ def settle_scale(
         before, loss.scale = loss.scale, robust_scale(rows, theta, loss)
         theta = minimise(rows, loss, theta, centre, Q + np.diag(prior * loss.curvature_unit), tolerance).theta
         if abs(loss.scale - before) <= _SCALE_SETTLED * loss.scale:
+            break
+    return theta
+
+
+def settle_dispersion(rows: Rows, loss: Loss, theta: Vector, minimum: Callable[[Vector], Vector]) -> Vector:
+    """The minimum from theta, with the dispersion of its own rows, which the loss keeps, where one is estimated."""
+    family = estimated_dispersion(loss)
+    for _ in range(_SCALE_ROUNDS):
+        theta = minimum(theta)
+        if family is None:
+            break
+        before, family.scale = family.scale, family.settled(rows.eta(theta), rows.y, rows.weight)
+        if not family.steers or abs(family.scale - before) <= _SCALE_SETTLED * family.scale:
             break
     return theta
 

@@ -17,7 +17,7 @@ from halfwidth.learners.newton.chunk_sums import TIME_BATCHES, Expanded, enter_b
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.kept_sample import Ids
 from halfwidth.learners.newton.loss_sums import GoodnessOfFit, LossSums, chunk_loss
-from halfwidth.learners.newton.newton_solver import Rows, minimise, settle_scale
+from halfwidth.learners.newton.newton_solver import Rows, minimise, settle_dispersion, settle_scale
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 
 SETTLED = 1e-20
@@ -50,15 +50,20 @@ def offline_fit(
         buckets = BucketStore(size)
         enter_buckets(buckets, rows.Z, expanded, gap, ids)
         sums, groups = buckets.closed(), buckets.groups
-    squares = rows.weighted(loss.score(expanded.eta, rows.y) ** 2).sum()
-    correction = len(rows) / max(len(rows) - size, 1)
     return NewtonSnapshot(
         n=len(rows), weight=total, scaling=scaling, loss=loss, centre=centre, curvature=curvature, expanded=curvature,
-        penalty=penalty, dispersion=correction * float(squares) / max(expanded.bend, 1e-300), sums=sums,
-        time=time.closed(), reference=centre, time_correction=np.zeros(size), batch_rows=time.length, groups=groups,
+        penalty=penalty, dispersion=dispersion(rows, loss, expanded.eta, size), sums=sums, time=time.closed(),
+        reference=centre, time_correction=np.zeros(size), batch_rows=time.length, groups=groups,
         correction=np.zeros((size, size)), settled=True, anchored=True, sample=rows, complete=True,
         goodness=_goodness(rows, loss, expanded.eta),
     )  # fmt: skip
+
+
+def dispersion(rows: Rows, loss: Loss, eta: Vector, size: int) -> float:
+    """Sum of squared scores over sum of their mean weights: one where the family's variance is right."""
+    squares = rows.weighted(loss.score(eta, rows.y) ** 2).sum()
+    total = max(float(rows.weighted(loss.mean_weight(eta, rows.y)).sum()), 1e-300)
+    return float(squares) / total * len(rows) / max(len(rows) - size, 1)
 
 
 def _goodness(rows: Rows, loss: Loss, eta: Vector) -> GoodnessOfFit | None:
@@ -78,9 +83,13 @@ def fit_rows(rows: Rows, loss: Loss, start: Vector, penalty: Vector) -> Vector:
     if loss.uses_scale:
         point = minimise(rows, Linear(), start, zero, Q, SETTLED).theta
         return settle_scale(rows, loss, point, zero, Q, slight, SETTLED)
-    point = minimise(rows, loss, start, zero, Q + np.diag(slight), SETTLED).theta
-    polished = minimise(rows, loss, point, zero, Q, SETTLED, most_steps=_POLISHING_STEPS)
-    return polished.theta if polished.converged else point
+
+    def minimum(theta: Vector) -> Vector:
+        point = minimise(rows, loss, theta, zero, Q + np.diag(slight), SETTLED).theta
+        polished = minimise(rows, loss, point, zero, Q, SETTLED, most_steps=_POLISHING_STEPS)
+        return polished.theta if polished.converged else point
+
+    return settle_dispersion(rows, loss, start, minimum)
 
 
 def _smooth_root(rows: Rows, loss: Loss, point: Vector, curvature: Vector, penalty: Vector) -> Vector:

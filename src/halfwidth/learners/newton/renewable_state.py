@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from halfwidth.errors import InputError
 from halfwidth.families import FAMILIES, make_loss
+from halfwidth.families.dispersed import Dispersed, estimated_dispersion
 from halfwidth.learners.newton.chunk_sums import ChunkSums
 from halfwidth.state.containers import MapOf, Nested, Optional
 from halfwidth.state.fields import Array, Bool, Field, Real, State, Text, Whole
@@ -12,8 +14,8 @@ _MOST_CHUNK_ROWS = 1 << 24
 
 LOSS_FIELDS: dict[str, Field] = {
     "loss": Text(tuple(FAMILIES), doc="the family"),
-    "options": MapOf(Real(0.0, 1.0, strict=True), doc="its options: the quantile, or none"),
-    "scale": Real(0.0, doc="scale of the residuals"),
+    "options": MapOf(Real(0.0, strict=True), doc="its options: the quantile, or the alpha that was given, or none"),
+    "scale": Real(0.0, doc="scale of the residuals, or the dispersion"),
 }
 
 FIELDS: dict[str, Field] = {
@@ -39,8 +41,12 @@ FIELDS: dict[str, Field] = {
 
 def options_fit_loss(state: State) -> bool:
     """Whether the options are those of the family."""
-    loss = make_loss(state["loss"], **state["options"])
-    return set(loss.options()) == set(state["options"]) and (state["scale"] > 0.0 or not loss.uses_scale)
+    try:
+        loss = make_loss(state["loss"], **state["options"])
+    except (InputError, TypeError):
+        return False
+    used = loss.uses_scale or (isinstance(loss, Dispersed) and loss.steers)
+    return set(loss.options()) == set(state["options"]) and (state["scale"] > 0.0 or not used)
 
 
 def _expanded(state: State) -> float:
@@ -66,6 +72,11 @@ def _sample_unless_quadratic(state: State) -> bool:
     return sums is None or (sums["sample"] is None) == quadratic
 
 
+def _dispersion_if_estimated(state: State) -> bool:
+    estimated = estimated_dispersion(make_loss(state["loss"], **state["options"])) is not None
+    return state["sums"] is None or ("dispersion" in state["sums"]) == estimated
+
+
 def _buckets_if_grouped(state: State) -> bool:
     return state["sums"] is None or (state["sums"]["buckets"] is not None) == bool(state["grouped"])
 
@@ -78,4 +89,5 @@ RELATIONS = (
     Relation("have centres and scales of columns when rows were expanded", _scaled_once_expanded),
     Relation("have a sample exactly where the loss is not quadratic", _sample_unless_quadratic),
     Relation("have buckets exactly when it is grouped", _buckets_if_grouped),
+    Relation("have the equation of a dispersion exactly where one is estimated", _dispersion_if_estimated),
 )

@@ -6,11 +6,13 @@ import numpy as np
 
 from halfwidth.equation.batch_sums import Sums
 from halfwidth.families import Loss
+from halfwidth.families.dispersed import estimated_dispersion
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.chunk_sums import ChunkSums
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.kept_sample import RowSample
 from halfwidth.learners.newton.newton_solver import Rows
+from halfwidth.learners.newton.offline_fit import dispersion
 from halfwidth.learners.newton.refinement import Refined, refine
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 
@@ -23,32 +25,51 @@ def thinned_fit(sums: ChunkSums, loss: Loss, penalty: Vector, scaling: Scaling, 
     wide = sums.batches.single
     time = sums.batches.closed(copy=not wide)
     refined = Refined(centre, curvature, np.zeros((size, size)), True, np.zeros(0))
-    dispersion, left_out = sums.dispersion(centre), np.zeros(size)
-    rows = None
+    left_out, rows = np.zeros(size), None
     if sums.sample is not None:
-        refined = refine(sums.sample, loss, centre, curvature, full)
+        refined = _refined(sums, loss, refined, full, anchored)
         rows = sums.sample.rows()
-        dispersion = _dispersion(rows, loss, refined.centre)
         left_out = _by_batch(refined.remainders, sums.sample, time, rows)
     snapshot = NewtonSnapshot(
         n=n, weight=sums.weight, scaling=scaling, loss=loss, centre=refined.centre, curvature=refined.curvature,
-        expanded=curvature, penalty=penalty, dispersion=dispersion * n / max(n - size, 1),
+        expanded=curvature, penalty=penalty, dispersion=_dispersion(sums, rows, loss, refined.centre),
         sums=time if sums.buckets is None else sums.buckets.closed(), time=time, reference=sums.reference.copy(),
         time_correction=left_out, batch_rows=int(time.n[0]),
         groups=None if sums.buckets is None else sums.buckets.groups, correction=refined.covariance,
         settled=refined.settled, anchored=anchored, sample=rows, complete=False,
-        goodness=sums.goodness(refined.centre, exact=anchored),
+        goodness=sums.goodness(refined.centre, loss.scale, exact=anchored),
     )  # fmt: skip
     if wide:  # the sums are not copies: they change with the next rows
         snapshot.errors, snapshot.held_still  # noqa: B018
     return snapshot
 
 
-def _dispersion(rows: Rows, loss: Loss, centre: Vector) -> float:
-    """Sum of squared scores over sum of weights: one where the family's variance is right."""
-    eta = rows.eta(centre)
-    squares = rows.weighted(loss.score(eta, rows.y) ** 2).sum()
-    return float(squares / max(rows.weighted(loss.weight(eta, rows.y)).sum(), 1e-300))
+def _refined(sums: ChunkSums, loss: Loss, plain: Refined, full: Vector, anchored: bool) -> Refined:
+    """Corrected on the sample; the loss takes the dispersion that belongs to the centre, if it has one to estimate."""
+    assert sums.sample is not None
+    family = estimated_dispersion(loss)
+    if family is None or sums.dispersions is None:
+        return refine(sums.sample, loss, plain.centre, plain.curvature, full)
+    if not anchored:
+        family.scale = sums.dispersions.root(family, plain.centre - sums.reference)
+    found = refine(sums.sample, family, plain.centre, plain.curvature, full)
+    gap, information = found.centre - sums.reference, plain.curvature + np.diag(full)
+    if not anchored:
+        family.scale = sums.dispersions.root(family, gap)
+        return found
+    family.scale, shift = sums.dispersions.joint_step(family, gap, information)
+    return found._replace(centre=found.centre + shift)
+
+
+def _dispersion(sums: ChunkSums, rows: Rows | None, loss: Loss, centre: Vector) -> float:
+    """Sum of squared scores over sum of mean weights: of all rows where it is known, else of the sample."""
+    freedom = sums.batches.rows / max(sums.batches.rows - len(centre), 1)
+    family = estimated_dispersion(loss)
+    if family is not None and not family.steers:
+        return family.scale * freedom
+    if rows is None:
+        return sums.dispersion(centre) * freedom
+    return dispersion(rows, loss, rows.eta(centre), 0) * freedom
 
 
 def _by_batch(remainders: Vector, sample: RowSample, time: Sums, rows: Rows) -> Vector:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from halfwidth.errors import BadRow
 from halfwidth.streams.block import Block
 from halfwidth.streams.design.bad_rows import (
+    FRACTION,
     INFINITE,
     LABEL,
     LEVEL,
     MISSING,
     NEGATIVE,
+    NOT_POSITIVE,
     ORDER,
     TEXT,
     TOO_LARGE,
@@ -31,6 +33,8 @@ _SAYS = {
     INFINITE: "the value {value!r} is infinite",
     TOO_LARGE: "the value {value!r} is too large to be squared",
     NEGATIVE: "the value {value!r} is negative",
+    NOT_POSITIVE: "the value {value!r} is not above 0",
+    FRACTION: "the value {value!r} is not a whole number",
     LABEL: "the label {value!r} is not one of {expected}",
     LEVEL: "the level {value!r} was not among the first rows",
     ORDER: "the time {value!r} is earlier than that of a row before it",

@@ -1,4 +1,4 @@
-"""The target column: any number, a count, or one of two classes.
+"""The target column: any number, a count, a whole or a positive number, or one of two classes.
 
 Two-class labels may be bool, 0/1, -1/1 or two strings. Numbers have a known set, so 1 is class 1 from the first row
 on, and 0 or -1 (whichever comes, not both) is class 0. Strings are learned as they come. If both appear in the
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.streams.block import Array, Block, need
-from halfwidth.streams.design.bad_rows import LABEL, NEGATIVE, Faults
+from halfwidth.streams.design.bad_rows import FRACTION, LABEL, NEGATIVE, NOT_POSITIVE, Faults
 from halfwidth.streams.design.columns import number_column, text_column
 from halfwidth.streams.design.convert import as_text, count_numbers, plain
 
-LABELS = ("number", "count", "binary")
+LABELS = ("number", "count", "whole", "positive", "binary")
 
 
 class Target:
@@ -72,8 +72,12 @@ class Target:
             return self._encode_text(text_column(parts, self.column, faults), faults)
         if response is None:
             response = number_column(parts, self.column, faults)
-        if self.labels == "count":
+        if self.labels in ("count", "whole"):
             faults.mark(response < 0, NEGATIVE, self.column)
+        if self.labels == "whole":
+            faults.mark(np.isfinite(response) & (response != np.floor(response)), FRACTION, self.column)
+        if self.labels == "positive":
+            faults.mark(response <= 0, NOT_POSITIVE, self.column)
         return self._encode_numbers(response, faults) if self.labels == "binary" else response
 
     def _encode_numbers(self, values: Array, faults: Faults) -> Array:
