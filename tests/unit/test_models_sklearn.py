@@ -28,6 +28,9 @@ class WholeTargets(NegativeBinomialRegressor):
     def _encode(self, y, classes, fresh):
         return super()._encode(np.round(y), classes, fresh)
 
+    def _check_target(self, y):
+        super()._check_target(np.round(y))
+
 
 _OF_WHOLE_TARGETS = {"negative-binomial": WholeTargets}
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import ClassVar
 
 from halfwidth.families import Loss, make_loss
-from halfwidth.models.base import StreamModel
-from halfwidth.models.sklearn_base import RegressorMixin
+from halfwidth.models.deviance import DevianceRegressor
 
 
-class GammaRegressor(RegressorMixin, StreamModel):
+class GammaRegressor(DevianceRegressor):
     """Gamma regression of positive amounts with a log link, in one pass.
 
     The standard deviation of y is taken to grow with its mean, as that of claims, durations and prices does. The
@@ -47,34 +43,8 @@ class GammaRegressor(RegressorMixin, StreamModel):
         """The dispersion phi."""
         return float(self._result(0.95).basis.family_facts["dispersion"])
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of the gamma deviance that is explained, as scikit-learn's GammaRegressor does.
 
-        Parameters
-        ----------
-        X : array_like of shape (n, p)
-            The features.
-        y : array_like of shape (n,)
-            The amounts.
-        sample_weight : array_like of shape (n,), optional
-            The weights of the rows.
-
-        Returns
-        -------
-        float
-            1 for a perfect prediction, 0 for the mean.
-        """
-        from sklearn.metrics import d2_tweedie_score
-
-        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=2))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags
-
-
-class NegativeBinomialRegressor(RegressorMixin, StreamModel):
+class NegativeBinomialRegressor(DevianceRegressor):
     """Negative binomial regression of overdispersed counts with a log link, in one pass.
 
     `offset` takes the logarithm of the exposure. The variance of y is mu + alpha mu^2 (NB2).
@@ -131,34 +101,5 @@ class NegativeBinomialRegressor(RegressorMixin, StreamModel):
         """The dispersion alpha: that given, or the estimate."""
         return float(self._result(0.95).basis.family_facts["alpha"])
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of the negative binomial deviance that is explained, at this alpha.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, p)
-            The features.
-        y : array_like of shape (n,)
-            The counts.
-        sample_weight : array_like of shape (n,), optional
-            The weights of the rows.
-
-        Returns
-        -------
-        float
-            1 for a perfect prediction, 0 for the mean.
-        """
-        counts = np.asarray(y, dtype=np.float64)
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        loss = make_loss(self.family, alpha=self.alpha_)
-        constant = np.full(len(counts), loss.start(float(np.average(counts, weights=weight))))
-        at, null = (
-            np.average(loss.value(eta, counts) - loss.saturated(counts), weights=weight)
-            for eta in (self._eta(X, None), constant)
-        )
-        return float(1.0 - at / null)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags
+    def _fitted_loss(self) -> Loss:
+        return make_loss(self.family, alpha=self.alpha_)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-from numpy.typing import ArrayLike
+from typing import ClassVar
 
 from halfwidth.families import Loss, make_loss
 from halfwidth.models.base import StreamModel
+from halfwidth.models.deviance import DevianceRegressor
 from halfwidth.models.sklearn_base import RegressorMixin
 
 
@@ -58,7 +57,7 @@ class LinearRegression(RegressorMixin, StreamModel):
     family: ClassVar[str] = "linear"
 
 
-class PoissonRegressor(RegressorMixin, StreamModel):
+class PoissonRegressor(DevianceRegressor):
     """Poisson regression of counts or rates with a log link, in one pass.
 
     `offset` takes the logarithm of the exposure. The standard errors allow for dependent rows and for overdispersion.
@@ -75,32 +74,6 @@ class PoissonRegressor(RegressorMixin, StreamModel):
     """
 
     family: ClassVar[str] = "poisson"
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of the Poisson deviance that is explained, as scikit-learn's PoissonRegressor does.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, p)
-            The features.
-        y : array_like of shape (n,)
-            The counts or rates.
-        sample_weight : array_like of shape (n,), optional
-            The weights of the rows.
-
-        Returns
-        -------
-        float
-            1 for a perfect prediction, 0 for the mean.
-        """
-        from sklearn.metrics import d2_tweedie_score
-
-        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags
 
 
 class QuantileRegressor(RegressorMixin, StreamModel):
