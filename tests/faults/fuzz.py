@@ -86,9 +86,9 @@ def main() -> None:
 
     target = sys.argv.pop(1)
     # Numba cannot compile what is instrumented, and states are built by kernels: there, only the loader is watched.
-    watched = ("halfwidth.state.checkpoint", "halfwidth.state.schema") if target == "state" else ("halfwidth.streams",)
-    with atheris.instrument_imports():
-        for name in watched:
+    watched = "halfwidth.state" if target == "state" else "halfwidth.streams"
+    with atheris.instrument_imports(include=[watched]):
+        for name in ("halfwidth.state.checkpoint", "halfwidth.state.schema", "halfwidth.streams"):
             import_module(name)
     with tempfile.TemporaryDirectory() as folder:
         seeds(target, Path(folder))

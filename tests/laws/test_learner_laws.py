@@ -280,16 +280,17 @@ def test_a_state_of_another_problem_or_learner_is_refused(kind):
 
 @every_learner
 @pytest.mark.parametrize("warm_start", [0, 40])
-def test_a_row_that_is_not_finite_raises_after_the_rows_before_it_were_learned(kind, warm_start):
+def test_a_call_with_a_row_that_is_not_finite_is_refused_whole(kind, warm_start):
     rows = given_rows(600)
     for bad, value in ((23, np.nan), (411, np.inf)):
         broken = rows.copy()
         broken[bad, 1] = value
         learner = fresh(kind, warm_start=warm_start)
-        with pytest.raises(InputError, match=f"row {bad} has {value} in column 1. The rows before it were learned"):
+        before = learner.to_state()
+        with pytest.raises(InputError, match=f"row {bad} of this call has {value} in column 1. No row of the call"):
             learner.consume(broken)
-        assert learner.n_seen == bad
-        assert_same_steps(learner.consume(rows[bad:]), fresh(kind, warm_start=warm_start).consume(rows))
+        assert_equal_states(learner.to_state(), before)
+        assert_same_steps(learner.consume(rows), fresh(kind, warm_start=warm_start).consume(rows))
 
 
 @every_learner

@@ -247,21 +247,22 @@ def test_bad_input_is_refused(ask, message):
 @pytest.mark.parametrize("kind", [SGD, CappedSGD, TruncatedSGD])
 @pytest.mark.parametrize("phases", [{}, {"warm_start": 3}, {"burn_in": 3}, {"warm_start": 3, "burn_in": 4}])
 @pytest.mark.parametrize("at", [0, 2, 5, 20])
-def test_the_rows_before_a_bad_row_are_learned(kind, phases, at):
+def test_a_call_with_a_bad_row_is_refused_whole(kind, phases, at):
     rows = np.random.default_rng(0).standard_normal((40, 3))
     spoilt = rows.copy()
     spoilt[at, 1] = np.nan
     spoilt[at + 1, 0] = np.inf
     watcher = OverlappingBatchMeans(2)
     learner = kind(problem("iid-linear", dim=2), watchers=[watcher], **phases)
-    with pytest.raises(InputError, match=rf"row {at} has nan in column 1\. The rows before it were learned"):
+    learner.consume(rows[:10])
+    with pytest.raises(InputError, match=rf"row {at} of this call has nan in column 1\. No row of the call"):
         learner.consume(spoilt)
-    clean = kind(problem("iid-linear", dim=2), **phases).consume(rows[:at])
+    clean = kind(problem("iid-linear", dim=2), **phases).consume(rows[:10])
     np.testing.assert_array_equal(learner.theta, clean.theta)
     np.testing.assert_array_equal(learner.theta_bar, clean.theta_bar)
-    assert learner.n_seen == at
+    assert learner.n_seen == 10
     assert watcher.n_seen == learner.n_iterates
-    resumed = learner.consume(rows[at:])
+    resumed = learner.consume(rows[10:])
     np.testing.assert_allclose(resumed.theta_bar, kind(problem("iid-linear", dim=2), **phases).consume(rows).theta_bar)
 
 

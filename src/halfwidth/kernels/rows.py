@@ -1,8 +1,7 @@
 """The rows of a chunk inside a kernel: where they come from, and whether they are finite.
 
 A loop asks `sample` for every row. For rows that the problem draws this is the problem's sampler; for rows that are
-given it is `no_rows`, which leaves the row as it stands. A loop that checks its rows asks `usable`: `finite_row` for
-given rows, `any_row` for drawn ones.
+given it is `no_rows`, which leaves the row as it stands; they were checked by `finite_rows` before.
 """
 
 from __future__ import annotations
@@ -44,12 +43,6 @@ class Path(NamedTuple):
 @jitable
 def no_rows(rng: np.random.Generator | None, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
     """The sampler of rows that are given."""
-
-
-@jitable
-def any_row(row: Vector) -> bool:
-    """The check of rows that are drawn."""
-    return True
 
 
 @jitable

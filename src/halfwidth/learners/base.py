@@ -97,6 +97,7 @@ class Learner(Trajectory):
             raise InputError(f"problem {self.problem.name!r} has no sampler: give rows to consume(rows) instead")
         done = 0
         with guard_of(self):
+            self._enter("run")
             while done < steps:
                 size = min(len(self._rows), steps - done)
                 self._take(True, self._rows[:size])
@@ -121,26 +122,27 @@ class Learner(Trajectory):
         Diverged
             An iterate is not finite.
         InputError
-            A row is not finite; the rows before it were learned.
+            The shape is wrong or a row is not finite; no row of the call was learned.
         """
+        array = self._checked_rows(rows)
+        with guard_of(self):
+            self._enter("consume")
+            for at in range(0, len(array), len(self._rows)):
+                self._take(False, array[at : at + len(self._rows)])
+        return self
+
+    def _checked_rows(self, rows: ArrayLike) -> NDArray[np.float64]:
         array = np.ascontiguousarray(rows, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != self.problem.row_size:
             raise InputError.of("rows", f"have shape (m, {self.problem.row_size})", np.shape(rows))
-        with guard_of(self):
-            self._consume(array)
-        return self
-
-    def _consume(self, array: NDArray[np.float64]) -> None:
-        for at in range(0, len(array), len(self._rows)):
-            chunk = array[at : at + len(self._rows)]
-            unchecked = self.n_seen < self.warm_start or not self.checks_rows
-            learned = self._take(False, chunk[: finite_rows(chunk)] if unchecked else chunk)
-            if learned < len(chunk):
-                column = int(np.argmin(np.isfinite(chunk[learned])))
-                raise InputError(
-                    f"rows must be finite; row {at + learned} has {chunk[learned, column]} in column {column}. "
-                    "The rows before it were learned"
-                )
+        row = finite_rows(array)
+        if row < len(array):
+            column = int(np.argmin(np.isfinite(array[row])))
+            raise InputError(
+                f"rows must be finite; row {row} of this call has {array[row, column]} in column {column}. "
+                "No row of the call was learned"
+            )
+        return array
 
     def result(self, watcher: Watcher | None = None, critical: Critical = "calibrated") -> Result:
         """What can be said now.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,8 +44,6 @@ class Trajectory(ABC):
     """Attributes, arrays and integers, that a state holds besides those of every learner; without their underscore."""
     generators: ClassVar[tuple[str, ...]] = ("rng",)
     """Random generators that a state holds."""
-    checks_rows: ClassVar[bool] = False
-    """Whether `_walk` itself ends before a given row that is not finite; otherwise rows are checked before."""
 
     def __init__(
         self,
@@ -84,11 +82,11 @@ class Trajectory(ABC):
         """Allocate what this kind of learner needs, and build its loops; its settings are there already."""
 
     @abstractmethod
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> int | None:
-        """Take one step for each row, drawing it first if asked to; write the iterates into `thetas`.
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
+        """Take one step for each row, drawing it first if asked to; write the iterates into `thetas`."""
 
-        Returns how many rows were learned, or None for all of them.
-        """
+    def _enter(self, mode: Literal["run", "consume"]) -> None:  # noqa: B027  (only some learners treat rows by how they come)
+        """Rows are about to come by `run` or `consume`."""
 
     def _set_loops(self, factory: Function, *functions: Function) -> None:
         """Build the loop around the problem's functions, once for rows that are drawn and once for given ones.
@@ -128,22 +126,24 @@ class Trajectory(ABC):
         """The average of all iterates so far; the start while there are none."""
         return np.asarray(self._theta_0 + self._total / max(self.n_iterates, 1))
 
-    def _take(self, draw: bool, rows: Vector) -> int:
-        """Learn from the rows; returns from how many, which is all of them unless `_walk` ended early."""
+    def _take(self, draw: bool, rows: Vector) -> None:
+        """Learn from the rows."""
         warm = min(max(self.warm_start - self.n_seen, 0), len(rows))
         if warm:
             self._warm(draw, rows[:warm])
-        return warm + (self._follow(draw, rows[warm:]) if warm < len(rows) else 0)
+        if warm < len(rows):
+            self._follow(draw, rows[warm:])
 
-    def _follow(self, draw: bool, rows: Vector) -> int:
+    def _follow(self, draw: bool, rows: Vector) -> None:
         """Follow the trajectory along the rows after the warm start."""
         burning = self.warm_start + self.burn_in - self.n_seen
         if 0 < burning < len(rows):
-            burned = self._follow(draw, rows[:burning])
-            return burned + (self._follow(draw, rows[burning:]) if burned == burning else 0)
+            self._follow(draw, rows[:burning])
+            self._follow(draw, rows[burning:])
+            return
         k = np.arange(1, len(rows) + 1) + (self.n_seen - self.warm_start)
-        learned = self._walk(draw, rows, self._thetas[: len(rows)], k)
-        thetas = self._thetas[: len(rows) if learned is None else learned]
+        thetas = self._thetas[: len(rows)]
+        self._walk(draw, rows, thetas, k)
         if not np.isfinite(self._theta).all():
             first = self.n_seen + 1 + int(np.argmin(np.isfinite(thetas).all(axis=1)))
             raise Diverged(
@@ -154,11 +154,10 @@ class Trajectory(ABC):
         self.n_seen += len(thetas)
         if burning > 0:
             self._forget()
-        elif len(thetas):
+        else:
             self._add_to_total(thetas)
             for watcher in self.watchers:
                 watcher.take(thetas)
-        return len(thetas)
 
     def _add_to_total(self, thetas: Vector) -> None:
         self._total += np.ones(len(thetas)) @ thetas - len(thetas) * self._theta_0

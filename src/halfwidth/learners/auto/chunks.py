@@ -1,7 +1,7 @@
 """The compiled loop over chunks: rows are drawn (or given), the gradient sums of the request are made, and absorbed.
 
-The loop ends after as many chunks as the plan has, before a row that is not usable, and after a chunk on which
-something happened (`halfwidth.learners.auto.arguments`). Rows that do not fill a chunk wait in `source.chunk`. It
+The loop ends after as many chunks as the plan has, at the end of the rows, and after a chunk on which something
+happened (`halfwidth.learners.auto.arguments`). Rows that do not fill a chunk wait in `source.chunk`. It
 returns how many rows were used, how many wait, how many chunks were absorbed, how many of their steps were clipped, and
 what the last chunk ended in.
 """
@@ -22,15 +22,13 @@ Ended = tuple[int, int, int, int, int]
 
 @jitable
 def fill_chunk(
-    draw: Function, usable: Function, rng: np.random.Generator, theta: Vector, source: Source, used: int, filled: int
+    draw: Function, rng: np.random.Generator, theta: Vector, source: Source, used: int, filled: int
 ) -> tuple[int, int]:
-    """Move rows into the chunk until it is full, the rows end, or one is not usable."""
+    """Move rows into the chunk until it is full, or the rows end."""
     end = min(used + source.chunk.shape[0] - filled, source.rows.shape[0])
     while used < end:
         row = source.rows[used]
         draw(rng, theta, source.state, source.params, row)
-        if not usable(row):
-            break
         for j in range(row.shape[0]):
             source.chunk[filled, j] = row[j]
         used += 1
@@ -61,7 +59,7 @@ def sum_gradients(gradient: Function, count: int, told: Told, source: Source, gr
                 total[j] += grad[j]
 
 
-def with_hessian(sample: Function, usable: Function, gradient: Function, hessian: Function) -> Function:
+def with_hessian(sample: Function, gradient: Function, hessian: Function) -> Function:
     """The loop for problems with a Hessian."""
 
     def curved_chunks(
@@ -80,7 +78,7 @@ def with_hessian(sample: Function, usable: Function, gradient: Function, hessian
         used, filled, done, clipped, event, batch = 0, cursor.filled, 0, 0, FINE, cursor.batch
         while used < source.rows.shape[0] and done < plan.steps.shape[0] and event == FINE:
             theta, first = moving.theta + plan.dithers[done], used
-            used, filled = fill_chunk(sample, usable, rng, theta, source, used, filled)
+            used, filled = fill_chunk(sample, rng, theta, source, used, filled)
             if filled < m:
                 deploy(theta, first, used, moving, source)
                 break
@@ -112,7 +110,7 @@ def with_hessian(sample: Function, usable: Function, gradient: Function, hessian
     return curved_chunks
 
 
-def with_differences(sample: Function, usable: Function, gradient: Function) -> Function:
+def with_differences(sample: Function, gradient: Function) -> Function:
     """The loop for problems with a gradient only."""
 
     def differenced_chunks(
@@ -131,7 +129,7 @@ def with_differences(sample: Function, usable: Function, gradient: Function) -> 
         used, filled, done, clipped, event, batch = 0, cursor.filled, 0, 0, FINE, cursor.batch
         while used < source.rows.shape[0] and done < plan.steps.shape[0] and event == FINE:
             theta, first = moving.theta + plan.dithers[done], used
-            used, filled = fill_chunk(sample, usable, rng, theta, source, used, filled)
+            used, filled = fill_chunk(sample, rng, theta, source, used, filled)
             if filled < m:
                 deploy(theta, first, used, moving, source)
                 break

@@ -9,7 +9,7 @@ import numpy as np
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Indices, Vector
 from halfwidth.kernels.compile import specialise
-from halfwidth.kernels.rows import any_row, finite_row, finite_rows, no_rows
+from halfwidth.kernels.rows import no_rows
 from halfwidth.learners.auto.arguments import FINE, Source
 from halfwidth.learners.auto.asking import Conversation
 from halfwidth.learners.auto.chunks import with_differences, with_hessian
@@ -47,7 +47,6 @@ class Engines(OwnResult):
     feedback: Declared | None
     chunk_rows: int | None
     kept = ("filled",)
-    checks_rows = True
 
     def _prepare(self) -> None:
         problem = self.problem
@@ -96,13 +95,14 @@ class Engines(OwnResult):
             return
         loop = (with_differences,) if differences else (with_hessian, self.problem.hessian)
         self._drawing, self._given = (
-            specialise(loop[0], *source, self.problem.gradient, *loop[1:])
-            for source in ((self.problem.sample or no_rows, any_row), (no_rows, finite_row))
+            specialise(loop[0], source, self.problem.gradient, *loop[1:])
+            for source in (self.problem.sample or no_rows, no_rows)
         )
 
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> int:
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
         if self._free is not None:
-            return self._follow_root(self._free, draw, rows, thetas)
+            self._follow_root(self._free, draw, rows, thetas)
+            return
         assert self._steered is not None
         at, engine = 0, self._steered
         params = np.asarray(self.problem.params)
@@ -123,13 +123,12 @@ class Engines(OwnResult):
             if done:
                 engine.advance(done, clipped, event)
             if done < len(plan.steps) and event == FINE:
-                break  # the rows are used up, or the next one is not finite
-        return at
+                break  # the rows are used up
 
-    def _follow_root(self, engine: GivenRows, draw: bool, rows: Vector, thetas: Vector) -> int:
-        at, usable = 0, len(rows) if draw else finite_rows(rows)
-        while at < usable:
-            new = rows[at : min(at + engine.free_rows, usable)]
+    def _follow_root(self, engine: GivenRows, draw: bool, rows: Vector, thetas: Vector) -> None:
+        at = 0
+        while at < len(rows):
+            new = rows[at : at + engine.free_rows]
             if draw:
                 collect_rows(self.problem, self.rng, self._theta, self._state, new)
             self._total += (len(new) - 1) * (self._theta - self._theta_0)
@@ -141,7 +140,6 @@ class Engines(OwnResult):
             self._total += self._theta - self._theta_0
             if self.watchers:
                 thetas[at - 1] = self._theta
-        return at
 
     def _add_to_total(self, thetas: Vector) -> None:
         """The engines have done that."""

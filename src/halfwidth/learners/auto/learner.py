@@ -106,14 +106,6 @@ class Auto(Engines):
 
     # ---- rows in
 
-    def run(self, steps: int) -> Self:
-        self._enter("run")
-        return super().run(steps)
-
-    def consume(self, rows: ArrayLike) -> Self:
-        self._enter("consume")
-        return super().consume(rows)
-
     def ask(self) -> Request:
         """What to do next: the theta to deploy, for how many rows, and the points at which gradients are wanted.
 

@@ -15,22 +15,20 @@ import numpy as np
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.compile import specialise
-from halfwidth.kernels.rows import Path, RowData, any_row, finite_row, no_rows
+from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import capped_step, no_cap
 from halfwidth.learners.base import Learner
 
 
-def descend(sample: Function, usable: Function, gradient: Function, curvature: Function) -> Function:
-    """The loop of plain and capped SGD around a problem's functions; it ends before a row that is not usable."""
+def descend(sample: Function, gradient: Function, curvature: Function) -> Function:
+    """The loop of plain and capped SGD around a problem's functions; it counts the steps that were capped."""
 
-    def sgd_steps(rng: np.random.Generator | None, data: RowData, path: Path, grad: Vector) -> tuple[int, int]:
+    def sgd_steps(rng: np.random.Generator | None, data: RowData, path: Path, grad: Vector) -> int:
         theta, params = path.theta, data.params
         capped = 0
         for i in range(data.rows.shape[0]):
             row = data.rows[i]
             sample(rng, theta, data.state, params, row)
-            if not usable(row):
-                return i, capped
             gradient(theta, row, params, grad)
             kappa = curvature(theta, row, params)
             capped += path.steps[i] * kappa > 1.0
@@ -39,7 +37,7 @@ def descend(sample: Function, usable: Function, gradient: Function, curvature: F
                 theta[j] -= step * grad[j]
             for j in range(theta.shape[0]):  # in a loop of its own, which the compiler makes a copy of
                 path.thetas[i, j] = theta[j]
-        return data.rows.shape[0], capped
+        return capped
 
     return sgd_steps
 
@@ -75,21 +73,16 @@ class SGD(Learner):
 
     name = "plain"
     kept = ("capped",)
-    checks_rows = True
 
     def _prepare(self) -> None:
-        cap, gradient = self._cap(), self.problem.gradient
-        self._drawing = specialise(descend, self.problem.sample or no_rows, any_row, gradient, cap)
-        self._given = specialise(descend, no_rows, finite_row, gradient, cap)
+        self._set_loops(descend, self.problem.gradient, self._cap())
         self._capped = 0
 
     def _cap(self) -> Function:
         return no_cap
 
-    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> int:
-        learned, capped = self._run_loop(draw, rows, thetas, self.step(k), 0, self._grad)
-        self._capped += int(capped)
-        return int(learned)
+    def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
+        self._capped += int(self._run_loop(draw, rows, thetas, self.step(k), 0, self._grad))
 
 
 class CappedSGD(SGD):
