@@ -11,6 +11,8 @@ from contextlib import contextmanager
 SHARE = float(os.environ.get("HALFWIDTH_FAULTS", "0.1"))
 SEED = int(os.environ.get("HALFWIDTH_FAULTS_SEED", "20"))
 MOST_BYTES = 100_000_000
+HANG_SECONDS = 2.0
+IDLE = 30.0
 
 
 def count(full: int) -> int:
@@ -24,18 +26,24 @@ class Hang(BaseException):
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Raise `Hang` in a call that takes longer."""
+    """Raise `Hang` in a call that takes so many seconds of the processor, or `IDLE` times as many by the clock.
+
+    Time of the processor, so that a loaded machine makes no hangs; by the clock too, for a call that waits for ever.
+    """
 
     def stop(number: int, where: object) -> None:
         raise Hang
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    timers = ((signal.ITIMER_PROF, signal.SIGPROF, seconds), (signal.ITIMER_REAL, signal.SIGALRM, IDLE * seconds))
+    before = [signal.signal(number, stop) for _, number, _ in timers]
+    for timer, _, limit in timers:
+        signal.setitimer(timer, limit)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for (timer, number, _), handler in zip(timers, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -12,6 +13,8 @@ import pandas as pd
 
 import halfwidth as hw
 from halfwidth import learners
+from halfwidth.equation import BatchStore, Equation
+from halfwidth.errors import NotEnoughData
 from halfwidth.models.registry import model_from_state
 from halfwidth.models.run_state import FIT_SCHEMA
 from halfwidth.problems import problem
@@ -21,6 +24,7 @@ from halfwidth.streams import open_stream
 
 WORLD = problem("iid-linear", dim=3)
 RNG = np.random.default_rng(11)
+GIVEN = np.random.default_rng(12).standard_normal((3_000, 4))
 PATH = RNG.standard_normal((3_000, 3)).cumsum(axis=0) * 0.01 + RNG.standard_normal((3_000, 3))
 
 
@@ -75,26 +79,108 @@ WATCHERS = {
 }
 
 
-def _learner(kind: Any, **options: Any) -> Row:
+def _go_on(learner: Any) -> Any:
+    """What users ask of a learner, and its next rows."""
+    with suppress(NotEnoughData):
+        learner.result().interval(level=0.9)
+    return learner.run(200).theta_bar
+
+
+def _learner(kind: Any, rows: int = 1_500, **options: Any) -> Row:
     def made() -> Any:
         return kind(WORLD, step=hw.PowerStep(0.5, 0.6), watchers=[hw.FixedBatchMeans(3)], seed=1, **options)
 
-    return Row(
-        lambda: made().run(1_500).to_state(),
-        lambda state: kind.from_state(state, WORLD),
-        lambda learner: (learner.theta, learner.theta_bar, learner.result().interval(level=0.9)),
-    )
+    return Row(lambda: made().run(rows).to_state(), lambda state: kind.from_state(state, WORLD), _go_on)
 
 
 LEARNERS = {
     "sgd": _learner(learners.SGD, burn_in=100),
-    "truncated": _learner(learners.TruncatedSGD),
-    "zeroth-order": _learner(learners.ZerothOrderSGD),
+    "warming": _learner(learners.CappedSGD, 40, warm_start=100),
+    "truncated": _learner(learners.TruncatedSGD, threshold=hw.Threshold(0.5), sets=hw.TruncationSets(2.0)),
+    "implicit": _learner(learners.ImplicitSGD),
+    "zeroth-order": _learner(learners.ZerothOrderSGD, probes=2),
     "bootstrap": _learner(learners.MultiplierBootstrap, copies=5),
+    "minibatch": _learner(learners.MiniBatchBootstrap, copies=5, batch=9),
     "one-step": _learner(learners.OneStep),
     "renewable": _learner(learners.ChunkedNewton),
-    "higrad": _learner(learners.HiGrad),
-    "plug-in": _learner(learners.PlugIn, long_run=True),
+    "higrad": _learner(learners.HiGrad, shared=(60, 45)),
+    "local": _learner(learners.LocalSGD, workers=3, every=7),
+    "parallel-runs": _learner(learners.ParallelRuns),
+    "richardson-romberg": _learner(learners.RichardsonRomberg),
+    "trajectory-regression": _learner(learners.TrajectoryRegression),
+    "plug-in": _learner(learners.PlugIn),
+    "plug-in-longrun": _learner(learners.PlugIn, long_run=True),
+}
+
+
+def _auto(rows: int, *, consume: bool = False, **options: Any) -> Row:
+    def made() -> dict[str, Any]:
+        learner = hw.Auto(WORLD, watchers=[hw.FixedBatchMeans(3)], seed=1, **options)
+        return (learner.consume(GIVEN[:rows]) if consume else learner.run(rows)).to_state()
+
+    def consumes(learner: Any) -> Any:
+        with suppress(NotEnoughData):
+            learner.result().interval(level=0.9)
+        return learner.consume(GIVEN[:200]).theta_bar
+
+    return Row(made, lambda state: hw.Auto.from_state(state, WORLD), consumes if consume else _go_on)
+
+
+def _asked(chunks: int) -> dict[str, Any]:
+    learner, rng = hw.Auto(dim=2, seed=1), np.random.default_rng(3)
+    for _ in range(chunks):
+        _tell(learner, rng)
+    return learner.to_state()
+
+
+def _tell(learner: Any, rng: np.random.Generator) -> None:
+    request = learner.ask()
+    noise = rng.standard_normal((request.rows, 2))
+    learner.tell(request, [point - noise for point in request.points])
+
+
+def _observed(calls: int) -> dict[str, Any]:
+    learner, rng = hw.Auto(dim=2, seed=1), np.random.default_rng(3)
+    for _ in range(calls):
+        theta = rng.standard_normal(2) * 0.1
+        learner.tell(theta=theta, gradients=theta - rng.standard_normal((32, 2)), hessian=32 * np.eye(2))
+    return learner.to_state()
+
+
+def _read_asked(learner: Any) -> Any:
+    said = learner.theta_bar, learner.result().interval(level=0.9)
+    _tell(learner, np.random.default_rng(0))
+    return said
+
+
+def _read_observed(learner: Any) -> Any:
+    said = learner.theta_bar, learner.result().interval(level=0.9)
+    learner.tell(theta=np.zeros(2), gradients=np.ones((32, 2)), hessian=32 * np.eye(2))
+    return said
+
+
+AUTO = {
+    "steered": _auto(4_000),
+    "steered-early": _auto(700, gradient_only=True),
+    "steered-differences": _auto(4_000, gradient_only=True),
+    "given": _auto(3_000, consume=True),
+    "given-differences": _auto(3_000, consume=True, gradient_only=True),
+    "asked": Row(lambda: _asked(60), hw.Auto.from_state, _read_asked),
+    "observed": Row(lambda: _observed(60), hw.Auto.from_state, _read_observed),
+}
+
+
+def _batches() -> BatchStore:
+    store = BatchStore(3, 50, 16, deployed=True)
+    for _ in range(40):
+        edges = store.edges(40)
+        pieces = len(edges) - 1
+        store.add(edges, RNG.standard_normal((pieces, 3)), np.tile(np.eye(3), (pieces, 1, 1)))
+    return store
+
+
+EQUATIONS = {
+    "batches": Row(lambda: _batches().to_state(), BatchStore.from_state, lambda store: Equation.of(store).solve()),
 }
 
 
@@ -175,6 +261,13 @@ def _checkpoint(folder: Any) -> Row:
 
 def table(folder: Any) -> dict[str, Row]:
     """All rows, by name."""
-    parts = {"watcher": WATCHERS, "learner": LEARNERS, "model": MODELS, "stream": STREAMS}
+    parts = {
+        "watcher": WATCHERS,
+        "learner": LEARNERS,
+        "auto": AUTO,
+        "equation": EQUATIONS,
+        "model": MODELS,
+        "stream": STREAMS,
+    }
     rows = {f"{part}-{name}": row for part, named in parts.items() for name, row in named.items()}
     return rows | {"fit": _checkpoint(folder)}

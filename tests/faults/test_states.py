@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from campaign import SEED, count, little_memory, within
+from campaign import HANG_SECONDS, SEED, count, little_memory, within
 from mutations import differences, mutants, same
 from state_table import table
 
@@ -21,11 +21,6 @@ NAMES = list(table(None))
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     return table(tmp_path_factory.mktemp("states"))
-
-
-@pytest.fixture(scope="module")
-def states():
-    return {}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,7 +38,7 @@ def test_a_changed_state_is_refused_or_is_what_it_says(rows, name):
     wrong, refused = [], 0
     for place, mutant in mutants(state, count(ALL // len(NAMES)), SEED + zlib.crc32(name.encode())):
         try:
-            with within(4.0), little_memory(), warnings.catch_warnings():
+            with within(HANG_SECONDS), little_memory(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
                     thing = row.load(mutant)

@@ -12,3 +12,4 @@ from halfwidth.equation.equation import Equation as Equation
 from halfwidth.equation.linear_algebra import inverse as inverse
 from halfwidth.equation.linear_algebra import solution as solution
 from halfwidth.equation.linear_algebra import solve_spd as solve_spd
+from halfwidth.equation.store_layout import restored_store as restored_store

@@ -40,6 +40,7 @@ def _fits(state: State) -> bool:
     return (
         open_ < K
         and K % 2 == 0
+        and 2 * capacity_for(max(sides[0], 1)) >= K  # room is made for them all
         and all(side in (0, dim) for side in sides)
         and state["first_length"] * powers == state["length"]
         and powers & (powers - 1) == 0

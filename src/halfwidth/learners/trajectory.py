@@ -24,6 +24,8 @@ from halfwidth.learners.learner_state import State
 from halfwidth.learners.warm_start import collect_rows, warm_theta
 from halfwidth.problems import Problem
 from halfwidth.schedules import PowerStep, Schedule
+from halfwidth.state.fields import Fields
+from halfwidth.state.schema import Relation
 from halfwidth.watchers import Watcher
 
 Seed = int | np.random.SeedSequence | np.random.Generator
@@ -38,10 +40,14 @@ class Trajectory(ABC):
     version: ClassVar[int] = 1
     options: ClassVar[tuple[str, ...]] = ("step", "warm_start", "burn_in")
     """Which of these arguments the constructor takes; a learner that chooses its own steps takes none of them."""
-    settings: ClassVar[tuple[str, ...]] = ()
+    settings: ClassVar[Fields] = {}
     """Arguments of the constructor besides `LearnerOptions`, each kept under its own name."""
-    kept: ClassVar[tuple[str, ...]]
+    kept: ClassVar[Fields]
     """Attributes, arrays and integers, that a state holds besides those of every learner; without their underscore."""
+    parts: ClassVar[Fields] = {}
+    """What `_parts` gives."""
+    relations: ClassVar[tuple[Relation, ...]] = ()
+    """What must hold between the fields of a state."""
     generators: ClassVar[tuple[str, ...]] = ("rng",)
     """Random generators that a state holds."""
 

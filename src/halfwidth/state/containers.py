@@ -7,6 +7,7 @@
 | `ListOf`   | a list (or tuple) of one kind of field                                      |
 | `Row`      | a list of fixed length, each place with its own field                       |
 | `MapOf`    | a dict from text to one kind of field                                       |
+| `Named`    | a dict with stated names, in the dimensions of the state around it          |
 | `Nested`   | a state with a schema of its own                                            |
 | `Variant`  | one of several nested states, told apart by one of their fields             |
 | `Plain`    | any plain data, bounded in depth: what is shown to people and never used    |
@@ -121,6 +122,23 @@ class MapOf(Field):
 
     def rule(self) -> str:
         return f"be a dict from text to values, each of which must {self.inner.rule()}"
+
+
+@dataclass(frozen=True)
+class Named(Field):
+    """A dictionary with a stated field under each name; dimensions are those of the state around it."""
+
+    fields: Mapping[str, Field]
+    doc: str = ""
+
+    def check(self, value: Any, where: str, scope: Scope) -> None:
+        if not isinstance(value, dict) or set(value) != set(self.fields):
+            raise self.refuse(where, list(value) if isinstance(value, dict) else value)
+        for name, place in self.fields.items():
+            place.check(value[name], f"{where}.{name}", scope)
+
+    def rule(self) -> str:
+        return f"name {', '.join(self.fields) or 'nothing'}"
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,9 @@ class Field(ABC):
         return BadState.at(where, self.rule(), value)
 
 
+Fields = dict[str, Field]
+
+
 @dataclass(frozen=True)
 class Whole(Field):
     """A whole number between two bounds."""

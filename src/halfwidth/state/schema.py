@@ -124,6 +124,11 @@ class Schema:
             why = _NEWER if version > self.version else _OLDER
             raise BadState(f"{where} is a {self.title} of version {version}, this release reads {self.version}: {why}")
 
+    @property
+    def head(self) -> State:
+        """What every state of this schema begins with."""
+        return {"kind": self.kind, "version": self.version}
+
     def extended(self, **changes: Any) -> Schema:
         """The same schema with more fields (checked after the others), dimensions and relations, or another kind."""
         return Schema(

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from halfwidth.equation import BatchStore
+from halfwidth.equation import restored_store
+from halfwidth.errors import BadState
+from halfwidth.learners.auto.engine_schemas import STEERED_SCHEMA
+from halfwidth.state.schema import validate
 
 if TYPE_CHECKING:
     from halfwidth.learners.auto.steered_sums import SteeredSums
@@ -32,6 +35,7 @@ _ARRAYS = ("hessian_sum", "prior", "bends")
 def engine_state(engine: SteeredSums) -> dict[str, Any]:
     """Plain numbers and arrays."""
     return {
+        **STEERED_SCHEMA.head,
         **{name: int(getattr(engine, name)) for name in _WHOLE},
         **{name: float(getattr(engine, name)) for name in _NUMBERS},
         **{name: bool(getattr(engine, name)) for name in _SWITCHES},
@@ -48,7 +52,8 @@ def engine_state(engine: SteeredSums) -> dict[str, Any]:
 
 
 def restore_engine(engine: SteeredSums, state: dict[str, Any]) -> None:
-    """Make the engine what `engine_state` described."""
+    """Make the engine what `engine_state` described; `BadState` where that breaks a rule."""
+    validate(state, STEERED_SCHEMA, "engine")
     for names, kind in ((_WHOLE, int), (_NUMBERS, float), (_SWITCHES, bool)):
         for name in names:
             setattr(engine, name, kind(state[name]))
@@ -61,5 +66,7 @@ def restore_engine(engine: SteeredSums, state: dict[str, Any]) -> None:
             array[...] = state[part][name]
     engine.gain.restore(state["gain"])
     engine.dither.restore(state["dither"])
-    engine.store = BatchStore.from_state(state["store"])
+    engine.store = restored_store(engine.store, state["store"], "engine.store")
     engine.notes.restore(state["notes"])
+    if not len(engine.plan(most=1).steps):
+        raise BadState("engine must leave a next chunk to be planned; nothing follows from its counts")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -13,12 +13,16 @@ from halfwidth.kernels.rows import no_rows
 from halfwidth.learners.auto.arguments import FINE, Source
 from halfwidth.learners.auto.asking import Conversation
 from halfwidth.learners.auto.chunks import with_differences, with_hessian
+from halfwidth.learners.auto.engine_schemas import ENGINES, GIVEN_SCHEMA, OBSERVED_SCHEMA
 from halfwidth.learners.auto.given import GivenRows
 from halfwidth.learners.auto.observed import Observed
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.learners.learner_state import State
 from halfwidth.learners.own_result import OwnResult
 from halfwidth.learners.warm_start import collect_rows
+from halfwidth.state.containers import Optional, Variant
+from halfwidth.state.fields import Array, Fields, Text, Whole
+from halfwidth.state.schema import Relation
 
 Declared = Literal["none", "detect"]
 Mode = Literal["", "run", "consume", "ask", "observe"]
@@ -40,13 +44,39 @@ def chunk_rows_for(dim: int) -> int:
     return 128 if dim <= _WIDE_DIM else 512
 
 
+def _chunk_fits(state: State) -> bool:
+    rows = state["settings"]["chunk_rows"] or chunk_rows_for(state["problem"]["dim"])
+    return bool(len(state["parts"]["chunk"]) == state["kept"]["filled"] < rows)
+
+
+def _engine_fits(state: State) -> bool:
+    mode, engine, seen = state["parts"]["mode"], state["parts"]["engine"], state["n_seen"]
+    if engine is None:
+        return bool(seen == 0)
+    if engine["kind"] == GIVEN_SCHEMA.kind:
+        return bool(engine["store"]["n"].sum() + len(engine["chunk"]) == seen)
+    if engine["kind"] == OBSERVED_SCHEMA.kind:
+        return bool(mode == "observe" and engine["m"] * engine["chunks"] == seen)
+    return bool(mode != "observe" and engine["store"]["n"].sum() <= seen)
+
+
 class Engines(OwnResult):
     """A learner whose rows come in one of several ways, settled by the first of them."""
 
     gradient_only: bool
     feedback: Declared | None
     chunk_rows: int | None
-    kept = ("filled",)
+    kept: ClassVar[Fields] = {"filled": Whole(doc="rows of the open chunk")}
+    parts: ClassVar[Fields] = {
+        "mode": Text(("", *_MODES), doc="how rows come"),
+        "key": Whole(0, 1 << 62, doc="of the dithers"),
+        "chunk": Array(("filled", "row_size"), doc="rows of the open chunk"),
+        "engine": Optional(Variant("kind", lambda: ENGINES), doc="the sums"),
+    }
+    relations = (
+        Relation("have `kept.filled` rows in `parts.chunk`", _chunk_fits),
+        Relation("have the rows it has seen in its engine", _engine_fits),
+    )
 
     def _prepare(self) -> None:
         problem = self.problem

@@ -26,18 +26,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from halfwidth.equation import BatchStore, capacity_for
+from halfwidth.equation import BatchStore, capacity_for, restored_store
 from halfwidth.equation.linear_algebra import whitening
 from halfwidth.equation.newton import damped_newton
 from halfwidth.errors import Diverged
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.chunk_system import ChunkSystem
 from halfwidth.learners.auto.difference_widths import DifferenceWidths
+from halfwidth.learners.auto.engine_schemas import GIVEN_SCHEMA, MOST_CHUNK_ROWS
 from halfwidth.learners.auto.field import DifferencedField, Field, StaticField
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.problems import Problem
+from halfwidth.state.schema import validate
 
-CHUNK_ROWS, MOST_CHUNK_ROWS = 1_024, 16_384
+CHUNK_ROWS = 1_024
 _CHUNK_NUMBERS, _CHUNK_SHARE = 2**19, 4
 _MOST_BATCHES, _FEWEST_BATCHES, _JACKKNIFE_FLOPS = 1_024, 256, 2.5e7
 _NEARLY_LINEAR, _ROUGHLY_LINEAR = 0.02, 0.5
@@ -193,12 +195,11 @@ class GivenRows:
 
         Of gradients that jump a sample shows nothing but noise, and nothing is corrected.
         """
-        dim = len(self.theta)
         A = self.store.curvature()
         C = whitening(0.5 * (A + A.T)).C
         inverse = C @ np.linalg.solve(C.T @ A @ C, C.T)  # on the directions that the rows determine
         linear = self.theta_0 + inverse @ self.store.score()
-        centre, before, error = linear, math.inf, np.zeros(dim)
+        centre, before, error = linear, math.inf, np.zeros(len(linear))
         scale = np.sqrt(np.maximum(np.diag(inverse), 0.0))
         for _ in range(0 if self.rough else _ROUNDS):
             left, spread = self.sample.remainder(self.field, centre)
@@ -216,6 +217,7 @@ class GivenRows:
 
     def to_state(self) -> dict[str, Any]:
         return {
+            **GIVEN_SCHEMA.head,
             "theta": self.theta.copy(),
             "chunk": self.chunk[: self.filled].copy(),
             "widths": self.widths.values.copy(),
@@ -228,12 +230,13 @@ class GivenRows:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Become what `to_state` described."""
+        validate(state, GIVEN_SCHEMA, "engine")
         self.theta = np.array(state["theta"], dtype=np.float64)
         self.chunk = np.array(state["chunk"], dtype=np.float64)
         self.filled = len(self.chunk)
         self.widths.values[:], self.prior[:] = state["widths"], state["prior"]
         self.expanded_again, self.widths.rough = int(state["expanded_again"]), bool(state["rough"])
-        self.store = BatchStore.from_state(state["store"])
+        self.store = restored_store(self.store, state["store"], "engine.store")
         self.sample.restore(state["sample"])
 
 

@@ -16,7 +16,7 @@ weighed moves of the linearisation point and their combination are halfwidth's. 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,13 +30,17 @@ from halfwidth.learners.auto.engines import Declared, Engines
 from halfwidth.learners.auto.observed import Observed
 from halfwidth.learners.auto.reading import given_result, observed_result, steered_result
 from halfwidth.learners.auto.steered_sums import STEP
-from halfwidth.learners.learner_state import State, restored_learner
+from halfwidth.learners.learner_state import State, learner_schema, restored_learner
 from halfwidth.learners.trajectory import Seed
 from halfwidth.problems import Problem
+from halfwidth.state.containers import Optional
+from halfwidth.state.fields import Bool, Fields, Text, Whole
+from halfwidth.state.schema import validate
 from halfwidth.watchers import Watcher
 from halfwidth.watchers.base import Critical
 
 FEWEST_ROWS = 256
+_MOST_CHUNK_ROWS = 1 << 20
 
 
 class Auto(Engines):
@@ -79,7 +83,11 @@ class Auto(Engines):
     name = "auto"
     version = 2
     options = ()
-    settings = ("gradient_only", "feedback", "chunk_rows")
+    settings: ClassVar[Fields] = {
+        "gradient_only": Bool(doc="whether to do without the Hessian"),
+        "feedback": Optional(Text(("none", "detect")), doc="whether data may respond to theta"),
+        "chunk_rows": Optional(Whole(1, _MOST_CHUNK_ROWS), doc="rows that a theta is deployed for"),
+    }
 
     def __init__(
         self,
@@ -99,12 +107,12 @@ class Auto(Engines):
             raise InputError.of("feedback", "be None, 'none' or 'detect'", feedback)
         self.gradient_only, self.feedback = bool(gradient_only), feedback
         self.chunk_rows = None if chunk_rows is None else check_count("chunk_rows", chunk_rows)
+        if chunk_rows is not None and chunk_rows > _MOST_CHUNK_ROWS:
+            raise InputError.of("chunk_rows", f"be at most {_MOST_CHUNK_ROWS}", chunk_rows)
         if gradient_only:
             self.name = "auto-gradient"
         world = told_problem(check_count("dim", dim)) if problem is None else problem  # type: ignore[arg-type]
         super().__init__(world, step=STEP, watchers=watchers, seed=seed, theta_0=theta_0)
-
-    # ---- rows in
 
     def ask(self) -> Request:
         """What to do next: the theta to deploy, for how many rows, and the points at which gradients are wanted.
@@ -218,5 +226,6 @@ class Auto(Engines):
     @classmethod
     def from_state(cls, state: State, problem: Problem | None = None) -> Self:
         if problem is None:
-            problem = told_problem(check_count("dim", np.size(state.get("theta_0", 0))))
+            validate(state, learner_schema(cls))
+            problem = told_problem(state["problem"]["dim"])
         return restored_learner(cls, state, problem)

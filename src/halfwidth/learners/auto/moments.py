@@ -13,8 +13,7 @@ import numpy as np
 
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.arguments import Notes
-
-NOTES = 128
+from halfwidth.learners.auto.engine_schemas import NOTES
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from halfwidth.equation import BatchStore, Sums
+from halfwidth.equation import BatchStore, Sums, restored_store
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.engine_schemas import OBSERVED_SCHEMA
 from halfwidth.learners.auto.feedback import Response, regress
 from halfwidth.learners.auto.moments import FeedbackNotes
 from halfwidth.learners.auto.steered_sums import most_batches
+from halfwidth.state.schema import validate
 
 BATCH_CHUNKS, FEWEST_BATCHES = 4, 8
 _LEFT_OUT = 0.25
@@ -77,6 +79,7 @@ class Observed:
 
     def to_state(self) -> dict[str, Any]:
         return {
+            **OBSERVED_SCHEMA.head,
             "m": self.m,
             "origin": self.origin.copy(),
             "store": self.store.to_state(),
@@ -88,8 +91,9 @@ class Observed:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Observed:
+        validate(state, OBSERVED_SCHEMA, "engine")
         engine = cls(np.array(state["origin"], dtype=np.float64), int(state["m"]))
-        engine.store = BatchStore.from_state(state["store"])
+        engine.store = restored_store(engine.store, state["store"], "engine.store")
         engine.notes.restore(state["notes"])
         engine.chunks = int(state["chunks"])
         engine.last[:], engine.products[:] = state["last"], state["products"]

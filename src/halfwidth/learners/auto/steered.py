@@ -42,8 +42,9 @@ from halfwidth.errors import Diverged
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.arguments import APPEARED, EXCURSION, NOT_FINITE
+from halfwidth.learners.auto.engine_schemas import WEIGHED_CHUNKS
 from halfwidth.learners.auto.feedback import regress
-from halfwidth.learners.auto.steered_sums import BATCH_CHUNKS, WEIGHED_CHUNKS, SteeredSums
+from halfwidth.learners.auto.steered_sums import BATCH_CHUNKS, SteeredSums
 from halfwidth.learners.auto.steps import SHRINK
 
 FEWEST_BATCHES = 4

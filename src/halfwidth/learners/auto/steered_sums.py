@@ -11,15 +11,15 @@ from halfwidth.equation import BatchStore
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.arguments import Cursor, Moving, Plan, Steering
 from halfwidth.learners.auto.dither import Dither
+from halfwidth.learners.auto.engine_schemas import NOTES, WEIGHED_CHUNKS
 from halfwidth.learners.auto.engine_state import engine_state, restore_engine
 from halfwidth.learners.auto.feedback import Response, regress, residual_covariance
-from halfwidth.learners.auto.moments import NOTES, FeedbackNotes
+from halfwidth.learners.auto.moments import FeedbackNotes
 from halfwidth.learners.auto.steps import Gain, preconditioner
 from halfwidth.schedules import PowerStep
 
 STEP, FEEDBACK_STEP = PowerStep(1.0, 0.505), PowerStep(1.0, 2.0 / 3.0)
 BATCH_CHUNKS, FEWEST_CHUNKS = 4, 4
-WEIGHED_CHUNKS = 8
 _DIFFERENCED = 4
 _SHORT_CHUNK = 128
 _LARGEST_STEP = 0.35

@@ -35,25 +35,36 @@ and a correction for what the expansions leave out: `halfwidth.learners.newton.r
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.equation import BatchStore, Equation, solve_spd
+from halfwidth.equation import BatchStore, Equation, restored_store, solve_spd
 from halfwidth.equation.newton import damped_newton
 from halfwidth.inference import Diagnostics, Result
 from halfwidth.inference.longrun import long_run_covariance, long_run_flags
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
-from halfwidth.learners.learner_state import State
+from halfwidth.learners.learner_state import State, batches_hold_iterates
 from halfwidth.learners.newton.expansion import Expansion, expand_at, stream_batches
 from halfwidth.learners.own_result import OwnResult, needed_hessian
 from halfwidth.learners.warm_start import collect_rows
+from halfwidth.state.containers import Nested
+from halfwidth.state.fields import Array, Fields, Whole
+from halfwidth.state.schema import Relation
 
 CHUNK_ROWS = 256
 ROWS_PER_COEFFICIENT = 8
 FIRST_LENGTH = 8
 FEWEST_BATCHES = 8
 _SETTLED = 1e-8
+
+
+def _rows_fit(state: State) -> bool:
+    kept = state["kept"]
+    waiting = kept["filled"] - kept["forgotten"]
+    return waiting >= 0 and kept["filled"] < len(kept["chunk"]) and batches_hold_iterates(state, waiting)
 
 
 class ChunkedNewton(OwnResult):
@@ -79,7 +90,16 @@ class ChunkedNewton(OwnResult):
     """
 
     name = "renewable-newton"
-    kept = ("chunk", "filled", "forgotten", "prior", "score", "curvature")
+    kept: ClassVar[Fields] = {
+        "chunk": Array(("chunk_rows", "row_size"), doc="rows of the open chunk, and old ones after them"),
+        "filled": Whole(doc="how many of them are in the open chunk"),
+        "forgotten": Whole(doc="how many of those belong to the burn-in"),
+        "prior": Array(("d", "d"), doc="a prior of one row's weight"),
+        "score": Array(("d",), doc="sum of U + H (theta - theta_0)"),
+        "curvature": Array(("d", "d"), doc="sum of H"),
+    }
+    parts: ClassVar[Fields] = {"batches": Nested(BatchStore.SCHEMA, doc="the linearised equation in batches")}
+    relations = (Relation("have every iterate that counts in `parts.batches` or in the open chunk", _rows_fit),)
 
     def _prepare(self) -> None:
         needed_hessian(self.problem, "renewable Newton", "'auto-gradient'")
@@ -98,7 +118,7 @@ class ChunkedNewton(OwnResult):
         return {"batches": self._batches.to_state()}
 
     def _restore_parts(self, state: State) -> None:
-        self._batches = BatchStore.from_state(state["batches"])
+        self._batches = restored_store(self._batches, state["batches"])
 
     def _rows_needed(self) -> int:
         return max(FEWEST_BATCHES * FIRST_LENGTH, 2 * self.problem.dim)

@@ -7,7 +7,7 @@ them.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Unpack
+from typing import ClassVar, NamedTuple, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import capped_step, no_cap
 from halfwidth.learners.base import Learner, LearnerOptions
 from halfwidth.problems import Problem
+from halfwidth.state.fields import Array, Fields
 
 
 class Deal(NamedTuple):
@@ -72,7 +73,10 @@ class DealtRuns(Learner):
         The runs are set to their mean after every so many rows; 0 for never.
     """
 
-    kept = ("runs", "totals")
+    kept: ClassVar[Fields] = {
+        "runs": Array(("runs", "d"), doc="where the runs are"),
+        "totals": Array(("runs", "d"), doc="sum of each run - theta_0"),
+    }
 
     def __init__(self, problem: Problem, *, runs: int, meet: int = 0, **options: Unpack[LearnerOptions]) -> None:
         self.runs = check_count("runs", runs, at_least=2)

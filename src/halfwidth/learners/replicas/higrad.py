@@ -21,7 +21,7 @@ Independent rows only.
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -31,9 +31,22 @@ from halfwidth.inference import Diagnostics, Result
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Indices, Vector
 from halfwidth.learners.base import LearnerOptions
+from halfwidth.learners.learner_state import State
 from halfwidth.learners.own_result import OwnResult
 from halfwidth.learners.replicas.dealt_rows import Deal, DealtRuns
 from halfwidth.problems import Problem
+from halfwidth.state.containers import ListOf
+from halfwidth.state.fields import Array, Fields, Whole
+
+_MOST_LEVELS = 16
+
+
+def _runs_shape(state: State) -> tuple[int, int]:
+    return 2 ** len(state["settings"]["shared"]), state["problem"]["dim"]
+
+
+def _segments_shape(state: State) -> tuple[int, int, int]:
+    return len(state["settings"]["shared"]) + 1, *_runs_shape(state)
 
 
 class HiGrad(DealtRuns, OwnResult):
@@ -63,14 +76,21 @@ class HiGrad(DealtRuns, OwnResult):
     """
 
     name = "higrad"
-    settings = ("shared",)
-    kept = ("runs", "segments")
+    settings: ClassVar[Fields] = {
+        "shared": ListOf(Whole(1), 1, _MOST_LEVELS, doc="rows of each segment before it splits")
+    }
+    kept: ClassVar[Fields] = {
+        "runs": Array(_runs_shape, doc="where the threads are"),
+        "segments": Array(_segments_shape, doc="sum of theta - theta_0 over each segment, by level and first leaf"),
+    }
 
     def __init__(
         self, problem: Problem, *, shared: tuple[int, ...] = (1_000, 1_000), **options: Unpack[LearnerOptions]
     ) -> None:
         if not shared:
             raise InputError.of("shared", "name at least one segment that splits", shared)
+        if len(shared) > _MOST_LEVELS:
+            raise InputError.of("shared", f"name at most {_MOST_LEVELS} segments", len(shared))
         self.shared = tuple(check_count("shared", rows) for rows in shared)
         super().__init__(problem, runs=2 ** len(shared), **options)
 

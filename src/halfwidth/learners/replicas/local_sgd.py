@@ -9,12 +9,19 @@ inference via local SGD*, COLT 2022).
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import ClassVar, Unpack
 
 from halfwidth.checks import check_count
 from halfwidth.learners.base import LearnerOptions
+from halfwidth.learners.learner_state import State
 from halfwidth.learners.replicas.dealt_rows import DealtRuns
 from halfwidth.problems import Problem
+from halfwidth.state.fields import Fields, Whole
+from halfwidth.state.schema import Relation
+
+
+def _one_each(state: State) -> bool:
+    return bool(len(state["kept"]["runs"]) == state["settings"]["workers"])
 
 
 class LocalSGD(DealtRuns):
@@ -40,7 +47,11 @@ class LocalSGD(DealtRuns):
     """
 
     name = "local"
-    settings = ("workers", "every")
+    settings: ClassVar[Fields] = {
+        "workers": Whole(2, doc="workers"),
+        "every": Whole(1, doc="rows of each between two averagings"),
+    }
+    relations = (Relation("have as many `kept.runs` as workers", _one_each),)
 
     def __init__(
         self, problem: Problem, *, workers: int = 4, every: int = 10, **options: Unpack[LearnerOptions]

@@ -11,7 +11,7 @@ batches. Between two steps theta stays deployed; a batch that is not yet full co
 
 from __future__ import annotations
 
-from typing import NamedTuple, Unpack
+from typing import ClassVar, NamedTuple, Unpack
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import capped_step, no_cap, note
 from halfwidth.learners.replicas.perturbed_copies import Copies, CopiesOptions, CopiesResult, draw_weights
 from halfwidth.problems import Problem
+from halfwidth.state.fields import Array, Fields, Whole
 
 
 class OpenBatch(NamedTuple):
@@ -93,8 +94,11 @@ class MiniBatchBootstrap(CopiesResult):
     """
 
     name = "bootstrap-minibatch"
-    settings = ("copies", "batch", "rule")
-    kept = (*CopiesResult.kept, "batch_gradients", "batch_curvature")
+    settings: ClassVar[Fields] = CopiesResult.settings | {"batch": Whole(1, doc="rows that make a step")}
+    kept: ClassVar[Fields] = CopiesResult.kept | {
+        "batch_gradients": Array(("members", "d"), doc="sum of the gradients of the open batch"),
+        "batch_curvature": Array((1,), doc="mean curvature bound of the open batch"),
+    }
 
     def __init__(self, problem: Problem, *, batch: int = 25, **options: Unpack[CopiesOptions]) -> None:
         self.batch = check_count("batch", batch)

@@ -30,7 +30,7 @@ quantification*, 2023.
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import capped_step, no_cap
 from halfwidth.learners.replicas.perturbed_copies import Copies, CopiesOptions, CopiesResult, draw_weights
 from halfwidth.problems import Problem
+from halfwidth.state.fields import Fields, Whole
 
 
 def perturb(sample: Function, gradient: Function, curvature: Function) -> Function:
@@ -115,7 +116,7 @@ class MultiplierBootstrap(CopiesResult):
     """
 
     name = "bootstrap"
-    settings = ("copies", "block", "rule")
+    settings: ClassVar[Fields] = CopiesResult.settings | {"block": Whole(1, doc="rows that share a weight")}
 
     def __init__(self, problem: Problem, *, block: int = 1, **options: Unpack[CopiesOptions]) -> None:
         self.block = check_count("block", block)

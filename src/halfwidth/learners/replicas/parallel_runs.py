@@ -12,7 +12,7 @@ over a few rows correlate the runs, and the intervals are too short: independent
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -21,9 +21,16 @@ from halfwidth.inference.replicate_result import HullResult
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.base import LearnerOptions
+from halfwidth.learners.learner_state import State
 from halfwidth.learners.own_result import OwnResult
 from halfwidth.learners.replicas.dealt_rows import DealtRuns
 from halfwidth.problems import Problem
+from halfwidth.state.fields import Fields, Whole
+from halfwidth.state.schema import Relation
+
+
+def _one_each(state: State) -> bool:
+    return bool(len(state["kept"]["runs"]) == state["settings"]["runs"])
 
 
 class ParallelRuns(DealtRuns, OwnResult):
@@ -43,7 +50,8 @@ class ParallelRuns(DealtRuns, OwnResult):
     """
 
     name = "parallel-runs"
-    settings = ("runs",)
+    settings: ClassVar[Fields] = {"runs": Whole(2, doc="runs")}
+    relations = (Relation("have as many `kept.runs` as runs", _one_each),)
 
     def __init__(self, problem: Problem, *, runs: int = 6, **options: Unpack[LearnerOptions]) -> None:
         super().__init__(problem, runs=runs, **options)

@@ -23,8 +23,11 @@ from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
 from halfwidth.learners.base import LearnerOptions
+from halfwidth.learners.learner_state import State
 from halfwidth.learners.own_result import OwnResult
 from halfwidth.problems import Problem
+from halfwidth.state.fields import Array, Fields, Text, Whole
+from halfwidth.state.schema import Relation
 
 Rule = Literal["normal", "percentile", "cheap"]
 
@@ -55,6 +58,10 @@ def draw_weights(rng: np.random.Generator, weights: Vector) -> None:
         bits >>= 1
 
 
+def _one_more(state: State) -> bool:
+    return bool(len(state["kept"]["weights"]) == state["settings"]["copies"] + 1)
+
+
 class CopiesOptions(LearnerOptions, total=False):
     """The keyword arguments that both bootstraps take; `CopiesResult` documents the first two."""
 
@@ -74,7 +81,16 @@ class CopiesResult(OwnResult):
         around the trajectory's own average.
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("weights", "members", "totals")
+    settings: ClassVar[Fields] = {
+        "copies": Whole(1, doc="perturbed copies"),
+        "rule": Text(("normal", "percentile", "cheap"), doc="how the copies become an interval"),
+    }
+    kept: ClassVar[Fields] = {
+        "weights": Array(("members",), low=0.0, high=2.0, doc="the weight of each member now"),
+        "members": Array(("members", "d"), doc="the trajectory and its copies"),
+        "totals": Array(("members", "d"), doc="sum of each member - theta_0"),
+    }
+    relations = (Relation("have one member more than copies", _one_more),)
     generators = ("rng", "_weight_rng")
 
     def __init__(

@@ -12,12 +12,15 @@ only: with state-dependent data the two trajectories would need sources of their
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import capped_step, no_cap
 from halfwidth.learners.base import Learner
+from halfwidth.state.fields import Array, Fields
 
 
 def combine(sample: Function, gradient: Function, curvature: Function) -> Function:
@@ -65,7 +68,7 @@ class RichardsonRomberg(Learner):
     """
 
     name = "richardson-romberg"
-    kept = ("pair",)
+    kept: ClassVar[Fields] = {"pair": Array((2, "d"), doc="both trajectories")}
 
     def _prepare(self) -> None:
         self._pair = np.tile(self._theta, (2, 1))

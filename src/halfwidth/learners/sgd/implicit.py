@@ -14,7 +14,7 @@ by half. Squared loss takes one step. xi is read off gradients, so any problem w
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import note
 from halfwidth.learners.base import Learner
 from halfwidth.learners.own_result import needed_hessian
+from halfwidth.state.fields import Fields
 
 MOST_ITERATIONS = 50
 PRECISION = 1e-12
@@ -119,7 +120,7 @@ class ImplicitSGD(Learner):
     """
 
     name = "implicit"
-    kept = ()
+    kept: ClassVar[Fields] = {}
 
     def _prepare(self) -> None:
         hessian = needed_hessian(self.problem, "implicit SGD", "capped SGD")

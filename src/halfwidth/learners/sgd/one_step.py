@@ -33,20 +33,24 @@ linearisation at the running mean, the batches and the choice of their length ar
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
-from halfwidth.equation import BatchStore, Equation
+from halfwidth.equation import BatchStore, Equation, restored_store
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.batch_result import BatchesResult, in_pairs, too_short
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import capped_step, no_cap
-from halfwidth.learners.learner_state import State
+from halfwidth.learners.learner_state import State, batches_hold_iterates
 from halfwidth.learners.newton.expansion import Expansion, stream_batches
 from halfwidth.learners.own_result import OwnResult, needed_hessian
 from halfwidth.learners.sgd.row_expansions import RowExpansions
+from halfwidth.state.containers import Nested
+from halfwidth.state.fields import Array, Fields
+from halfwidth.state.schema import Relation
 
 FIRST_LENGTH = 50
 FEWEST_BATCHES = 8
@@ -107,7 +111,9 @@ class OneStep(OwnResult):
     """
 
     name = "one-step"
-    kept = ("mean",)
+    kept: ClassVar[Fields] = {"mean": Array(("d",), doc="running mean of the iterates")}
+    parts: ClassVar[Fields] = {"batches": Nested(BatchStore.SCHEMA, doc="the linearised equation in batches")}
+    relations = (Relation("have every iterate that counts in `parts.batches`", batches_hold_iterates),)
 
     def _prepare(self) -> None:
         problem = self.problem
@@ -137,7 +143,7 @@ class OneStep(OwnResult):
         return {"batches": self._batches.to_state()}
 
     def _restore_parts(self, state: State) -> None:
-        self._batches = BatchStore.from_state(state["batches"])
+        self._batches = restored_store(self._batches, state["batches"])
 
     def _own_result(self) -> BatchesResult:
         n, shortest = self.n_iterates, self._batches.length

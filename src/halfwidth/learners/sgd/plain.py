@@ -8,16 +8,17 @@ the row's own minimum, so that the first, large steps do not diverge.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Function, Indices, Vector
-from halfwidth.kernels.compile import specialise
 from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import capped_step, no_cap
 from halfwidth.learners.base import Learner
+from halfwidth.state.fields import Fields, Whole
+from halfwidth.state.schema import Relation
 
 
 def descend(sample: Function, gradient: Function, curvature: Function) -> Function:
@@ -72,7 +73,8 @@ class SGD(Learner):
     """
 
     name = "plain"
-    kept = ("capped",)
+    kept: ClassVar[Fields] = {"capped": Whole(doc="steps that were capped")}
+    relations = (Relation("have no more steps capped than rows seen", lambda s: s["kept"]["capped"] <= s["n_seen"]),)
 
     def _prepare(self) -> None:
         self._set_loops(descend, self.problem.gradient, self._cap())

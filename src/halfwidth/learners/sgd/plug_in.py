@@ -17,11 +17,11 @@ Jacobian is A = E grad^2 F + J with J = d/dtheta' E_{pi_theta'} grad F(theta), a
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import ClassVar, Unpack
 
 import numpy as np
 
-from halfwidth.equation import BatchStore
+from halfwidth.equation import BatchStore, restored_store
 from halfwidth.inference import Diagnostics, NormalLaw, Result
 from halfwidth.inference.laws import LimitLaw
 from halfwidth.inference.student_law import StudentLaw
@@ -29,11 +29,14 @@ from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import capped_step, no_cap
 from halfwidth.learners.base import LearnerOptions
-from halfwidth.learners.learner_state import State
+from halfwidth.learners.learner_state import State, batches_hold_iterates
 from halfwidth.learners.newton.expansion import Expansion
 from halfwidth.learners.own_result import OwnResult, needed_hessian, sandwich
 from halfwidth.learners.sgd.row_expansions import RowExpansions
 from halfwidth.problems import Problem
+from halfwidth.state.containers import Nested
+from halfwidth.state.fields import Array, Bool, Fields
+from halfwidth.state.schema import Relation
 
 FIRST_LENGTH = 50
 MOST_BATCHES = 256
@@ -61,6 +64,12 @@ def gather(sample: Function, gradient: Function, curvature: Function, hessian: F
                 mean[j] += (theta[j] - mean[j]) / (path.first + i + 1)
 
     return plug_in_steps
+
+
+def _fits(state: State) -> bool:
+    if state["settings"]["long_run"]:
+        return batches_hold_iterates(state)
+    return not state["parts"]["batches"]["n"].any()
 
 
 class PlugIn(OwnResult):
@@ -92,8 +101,14 @@ class PlugIn(OwnResult):
     """
 
     name = "plug-in"
-    settings = ("long_run",)
-    kept = ("mean", "curvature", "noise")
+    settings: ClassVar[Fields] = {"long_run": Bool(doc="whether gradients of different rows correlate")}
+    kept: ClassVar[Fields] = {
+        "mean": Array(("d",), doc="running mean of the iterates"),
+        "curvature": Array(("d", "d"), doc="sum of the Hessians"),
+        "noise": Array(("d", "d"), doc="sum of g g', for independent rows"),
+    }
+    parts: ClassVar[Fields] = {"batches": Nested(BatchStore.SCHEMA, doc="the gradients in batches, for dependent rows")}
+    relations = (Relation("have every iterate that counts in `parts.batches` with `long_run`, none without", _fits),)
 
     def __init__(self, problem: Problem, *, long_run: bool = False, **options: Unpack[LearnerOptions]) -> None:
         self.long_run = bool(long_run)
@@ -141,7 +156,7 @@ class PlugIn(OwnResult):
         return {"batches": self._batches.to_state()}
 
     def _restore_parts(self, state: State) -> None:
-        self._batches = BatchStore.from_state(state["batches"])
+        self._batches = restored_store(self._batches, state["batches"])
 
     def _own_result(self) -> Result:
         n = self.n_iterates

@@ -12,13 +12,18 @@ the slope is biased, and S_hat has no covariances between rows. The result carri
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from halfwidth.inference import Diagnostics, NormalLaw, Result
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import capped_step, no_cap
+from halfwidth.learners.learner_state import State
 from halfwidth.learners.own_result import OwnResult, sandwich
+from halfwidth.state.fields import Array, Fields
+from halfwidth.state.schema import Relation
 
 
 def record(sample: Function, gradient: Function, curvature: Function) -> Function:
@@ -39,6 +44,10 @@ def record(sample: Function, gradient: Function, curvature: Function) -> Functio
                 path.thetas[i, j] = theta[j]
 
     return recorded_steps
+
+
+def _two_each(state: State) -> bool:
+    return bool(len(state["kept"]["sums"]) == 2 * state["problem"]["dim"])
 
 
 class TrajectoryRegression(OwnResult):
@@ -62,7 +71,11 @@ class TrajectoryRegression(OwnResult):
     """
 
     name = "trajectory-regression"
-    kept = ("sums", "products")
+    kept: ClassVar[Fields] = {
+        "sums": Array(("pair",), doc="sum of (theta - theta_0, g)"),
+        "products": Array(("pair", "pair"), doc="sum of its products"),
+    }
+    relations = (Relation("have a `kept.sums` of two numbers per coefficient", _two_each),)
 
     def _prepare(self) -> None:
         size = 2 * self.problem.dim

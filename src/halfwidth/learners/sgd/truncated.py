@@ -8,7 +8,8 @@ one; otherwise theta_{k+1} = theta'. The count k runs on, so the steps keep shri
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Unpack
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 
@@ -17,8 +18,12 @@ from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import note
 from halfwidth.learners.base import Learner, LearnerOptions
 from halfwidth.learners.learner_state import State
+from halfwidth.learners.schedule_state import schedule_field
 from halfwidth.problems import Problem
 from halfwidth.schedules import Threshold, TruncationSets
+from halfwidth.state.containers import ListOf
+from halfwidth.state.fields import Fields, Whole
+from halfwidth.state.schema import Relation
 
 LOCATIONS_KEPT = 1_000
 
@@ -70,6 +75,12 @@ def descend_truncated(sample: Function, gradient: Function) -> Function:
     return truncated_steps
 
 
+def _hits_fit(state: State) -> bool:
+    rows, count = state["parts"]["truncated_at"], state["parts"]["truncations"]
+    in_order = all(one < other for one, other in pairwise([0, *rows, state["n_seen"] + 1]))
+    return len(rows) == min(count, LOCATIONS_KEPT) and count <= state["n_seen"] and in_order
+
+
 class TruncatedSGD(Learner):
     """Truncated SGD, the algorithm of Roy and Balasubramanian.
 
@@ -101,8 +112,16 @@ class TruncatedSGD(Learner):
     """
 
     name = "truncated"
-    settings = ("threshold", "sets")
-    kept = ()
+    settings: ClassVar[Fields] = {
+        "threshold": schedule_field("Threshold", doc="the longest move that passes"),
+        "sets": schedule_field("TruncationSets", doc="where iterates must stay"),
+    }
+    kept: ClassVar[Fields] = {}
+    parts: ClassVar[Fields] = {
+        "truncations": Whole(doc="how often theta went back to its start"),
+        "truncated_at": ListOf(Whole(1), most=LOCATIONS_KEPT, doc="the rows of the first truncations"),
+    }
+    relations = (Relation("have in `parts.truncated_at` the rows of its truncations, in order", _hits_fit),)
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ gradients; with m < d the gradient noise is larger, up to d/m times, and the wat
 
 from __future__ import annotations
 
-from typing import NamedTuple, Unpack
+from typing import ClassVar, NamedTuple, Unpack
 
 import numpy as np
 
@@ -20,8 +20,12 @@ from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import capped_step, no_cap, note
 from halfwidth.learners.base import Learner, LearnerOptions
+from halfwidth.learners.learner_state import State
+from halfwidth.learners.schedule_state import schedule_field
 from halfwidth.problems import Problem
 from halfwidth.schedules import PowerStep, Schedule
+from halfwidth.state.fields import Array, Fields, Whole
+from halfwidth.state.schema import Relation
 
 
 class Probes(NamedTuple):
@@ -68,6 +72,11 @@ def probe(sample: Function, loss: Function, curvature: Function) -> Function:
     return zeroth_steps
 
 
+def _is_permutation(state: State) -> bool:
+    order = state["kept"]["order"]
+    return np.array_equal(np.sort(order), np.arange(len(order)))
+
+
 class ZerothOrderSGD(Learner):
     """SGD that evaluates the loss only, never a gradient.
 
@@ -94,8 +103,14 @@ class ZerothOrderSGD(Learner):
     """
 
     name = "zeroth-order"
-    settings = ("probes", "spacing")
-    kept = ("order",)
+    settings: ClassVar[Fields] = {
+        "probes": Whole(1, doc="coordinates probed per row"),
+        "spacing": schedule_field("PowerStep", "ConstantStep", doc="distance of the evaluations from theta"),
+    }
+    kept: ClassVar[Fields] = {
+        "order": Array(("d",), "i", doc="the coordinates, in the order in which they were last drawn")
+    }
+    relations = (Relation("have in `kept.order` every coordinate once", _is_permutation),)
     generators = ("rng", "_pick_rng")
 
     def __init__(

@@ -1,0 +1,130 @@
+"""What the states of the engines of `auto` must hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from halfwidth.equation import BatchStore
+from halfwidth.learners.auto.arguments import Moving, Steering
+from halfwidth.state.containers import Named, Nested, Optional
+from halfwidth.state.fields import Array, Bool, Field, Real, State, Whole
+from halfwidth.state.schema import Relation, Schema
+
+MOST_CHUNK_ROWS = 16_384
+"""The most rows that the engine for given rows expands at once."""
+NOTES = 128
+"""Chunks that are noted before they are folded into the moments."""
+WEIGHED_CHUNKS = 8
+"""Chunks over which a move of the linearisation point is weighed."""
+
+_STORE = Nested(BatchStore.SCHEMA, doc="the linearised equation in batches")
+_VECTOR, _MATRIX = Array(("dim",)), Array(("dim", "dim"))
+_SHAPES: dict[str, Field] = {"H": _MATRIX, "P": _MATRIX, "J": _MATRIX, "spread": Array((1,)), "guard": Array((3,))}
+_PAGE = Array(("noted", "dim"))
+_NOTES: dict[str, Field] = {
+    "pages": Named({"gradient": _PAGE, "offset": _PAGE, "dither": _PAGE}, doc="what was noted since the last fold"),
+    "page_renewals": Array(("noted",), doc="m times the step of each"),
+    "renewals": Real(doc="the sum of m eta over the chunks that are folded in"),
+    "products": Array(("wide", "wide"), doc="the sum of v v', v = (g, x, 1)"),
+    "dither_products": Array(("dim", "wide"), doc="the sum of z v'"),
+    "dither_spread": Array(("dim", "dim"), doc="the sum of z z'"),
+}
+_WIDE = {"wide": lambda s: 2 * _dim(s) + 1}
+
+
+def _dim(state: State) -> int:
+    return len(state["origin"] if "origin" in state else state["moving"]["theta"])
+
+
+def _notes_fit(state: State) -> bool:
+    return len(state["notes"]["page_renewals"]) < NOTES and state["notes"]["products"][-1, -1] >= 0.0
+
+
+def _calls_fit(state: State) -> bool:
+    return bool(state["store"]["n"].sum() == state["m"] * state["chunks"])
+
+
+def _sample_fits(state: State) -> bool:
+    sample = state["sample"]
+    expanded = state["store"]["n"].sum()
+    return len(sample["weights"]) <= sample["seen"] == expanded and len(state["chunk"]) < MOST_CHUNK_ROWS
+
+
+def _tuple_of(kind: Any) -> dict[str, Field]:
+    return {name: _SHAPES.get(name, _VECTOR) for name in kind._fields}
+
+
+_NOTED = Relation("have fewer notes than are folded at once, of a number of chunks", _notes_fit)
+
+GIVEN_SCHEMA = Schema(
+    "auto-given",
+    1,
+    {
+        "theta": Array(("dim",), doc="the root of all rows so far"),
+        "chunk": Array(("filled", "row_size"), doc="rows of the open chunk"),
+        "widths": Array(("dim",), doc="widths of the differences"),
+        "prior": Array(("dim",), low=0.0, doc="the prior of each column"),
+        "expanded_again": Whole(doc="chunks that were expanded twice"),
+        "rough": Bool(doc="whether gradients jump"),
+        "store": _STORE,
+        "sample": Named(
+            {
+                "seen": Whole(doc="rows that it was drawn from"),
+                "rows": Array(("kept", "row_size"), doc="the rows"),
+                "points": Array(("kept", "dim"), doc="where each was expanded"),
+                "weights": Array(("kept",), low=1.0, doc="how many rows each stands for"),
+            },
+            doc="a sample of rows",
+        ),
+    },
+    relations=(Relation("have a sample of the rows in its store, and a chunk that is not full", _sample_fits),),
+    title="engine of `auto` for given rows",
+)
+OBSERVED_SCHEMA = Schema(
+    "auto-observed",
+    1,
+    {
+        "m": Whole(1, 1 << 40, doc="rows of a call"),
+        "origin": Array(("dim",), doc="the theta of the first call"),
+        "store": _STORE,
+        "notes": Named(_NOTES, doc="moments of gradients and iterates"),
+        "chunks": Whole(1, doc="calls"),
+        "last": Array(("dim",), doc="the theta of the last call"),
+        "products": Array((2,), doc="of the offsets with themselves and with those of the call before"),
+    },
+    _WIDE,
+    (
+        _NOTED,
+        Relation("have `m` rows of each of its `chunks`", _calls_fit),
+    ),
+    title="engine of `auto` for somebody else's iterates",
+)
+STEERED_SCHEMA = Schema(
+    "auto-steered",
+    1,
+    {
+        **{name: Whole() for name in ("k", "chunks", "clipped")},
+        "phase": Whole(0, 2, doc="0 moving, 1 averaging, 2 estimating"),
+        **{name: Whole() for name in ("phase_ends", "began", "restarts", "next_refresh", "next_feedback")},
+        "turn": Whole(doc="of differences: the next chunk"),
+        "whole": Whole(doc="how many chunks in a row make differences"),
+        **{name: Real(0.0) for name in ("prior_rows", "hessian_rows", "bent")},
+        "usual": Real(0.0, finite=False, doc="the usual decrement of the phase before"),
+        **{name: Bool() for name in ("differences", "detect", "learned", "jumps")},
+        "moving": Named(_tuple_of(Moving), doc="what every chunk changes"),
+        "steering": Named(_tuple_of(Steering), doc="what stays between refreshes"),
+        "hessian_sum": _MATRIX,
+        "prior": Array(("dim",), low=0.0),
+        "bends": _VECTOR,
+        "weighed": Whole(-1, WEIGHED_CHUNKS - 1, doc="chunks since the point moved; -1 if it is not weighed"),
+        "truncations": Array(("hits",), "i", low=0, doc="where theta went back"),
+        "gain": Named({name: Real(0.0) for name in ("largest", "share", "now")}, doc="the limit of the steps"),
+        "dither": Named({"key": Whole(0, 1 << 62), "root": Optional(_MATRIX)}, doc="the signs added to theta"),
+        "store": _STORE,
+        "notes": Named(_NOTES, doc="moments of gradients and iterates"),
+    },
+    _WIDE,
+    (_NOTED, Relation("have clipped no more than its chunks", lambda s: s["clipped"] <= s["chunks"])),
+    title="engine of `auto` that steers",
+)
+ENGINES = {schema.kind: schema for schema in (GIVEN_SCHEMA, OBSERVED_SCHEMA, STEERED_SCHEMA) if schema.kind}
