@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from halfwidth.learners import LEARNERS, Auto
+from halfwidth.learners.auto.engine_schemas import ENGINES
+from halfwidth.learners.base import Learner
+from halfwidth.learners.learner_state import learner_schema
 from halfwidth.learners.newton.renewable import RenewableNewton
 from halfwidth.models.model_state import MODEL_SCHEMA
 from halfwidth.models.run_state import FIT_SCHEMA
 from halfwidth.models.sgd_engine import SGDEngine
-from halfwidth.state.containers import Either, ListOf, MapOf, Nested, Optional
+from halfwidth.state.containers import Either, ListOf, MapOf, Named, Nested, Optional, Plain
 from halfwidth.state.fields import Field
 from halfwidth.state.schema import Schema
 from halfwidth.streams.stream_state import STREAM_SCHEMA
@@ -47,9 +51,44 @@ def inner(field: Field) -> Iterator[Schema]:
         yield field.schema
     elif isinstance(field, (Optional, ListOf, MapOf)):
         yield from inner(field.inner)
+    elif isinstance(field, Named):
+        for part in field.fields.values():
+            yield from inner(part)
     elif isinstance(field, Either):
         for choice in field.choices:
             yield from inner(choice)
+
+
+def named(name: str, field: Field) -> Iterator[str]:
+    """The lines of a field, and of the fields within it that have names."""
+    rule = field.rule().replace("|", "\\|")
+    yield f"| `{name}` | {rule} | {field.doc} |"
+    if isinstance(field, Named):
+        for part, within in field.fields.items():
+            yield from named(f"{name}.{part}", within)
+
+
+def learner_kinds() -> list[type[Learner]]:
+    """Every kind of learner of the library, by name."""
+    found = {kind.name: kind for kind in (*LEARNERS.values(), Auto)}
+    return [kind for _, kind in sorted(found.items())]
+
+
+def learner_sections() -> Iterator[str]:
+    """What the states of all learners share, and what each kind has of its own."""
+    own = ("settings", "kept", "parts")
+    kinds = learner_kinds()
+    shared = learner_schema(kinds[0])
+    yield "## State of a learner\n\n| field | must | meaning |\n|---|---|---|"
+    for name, field in shared.fields.items():
+        yield from named(name, Plain(doc=field.doc) if name in own else field)
+    for kind in kinds:
+        schema = learner_schema(kind)
+        yield f"\n### Learner {kind.name!r}, version {kind.version}\n\n| field | must | meaning |\n|---|---|---|"
+        for name in own:
+            yield from named(name, schema.fields[name])
+        yield "\nAnd it must\n\n" + "\n".join(f"- {relation.rule}" for relation in schema.relations)
+    yield ""
 
 
 def section(schema: Schema, done: set[int]) -> Iterator[str]:
@@ -61,8 +100,9 @@ def section(schema: Schema, done: set[int]) -> Iterator[str]:
     yield f"## {schema.title[0].upper()}{schema.title[1:]}{version}\n"
     yield "| field | must | meaning |\n|---|---|---|"
     for name, field in schema.fields.items():
-        rule = field.rule().replace("|", "\\|")
-        yield f"| `{name}`{' (may be left out)' if name in schema.optional else ''} | {rule} | {field.doc} |"
+        for i, line in enumerate(named(name, field)):
+            left_out = i == 0 and name in schema.optional
+            yield line.replace("` |", "` (may be left out) |", 1) if left_out else line
     if schema.relations:
         yield "\nAnd it must\n\n" + "\n".join(f"- {relation.rule}" for relation in schema.relations)
     yield ""
@@ -85,6 +125,8 @@ def page() -> str:
     ]
     watchers = [schema for _, schema in sorted(watcher_schemas().items())]
     lines = [line for schema in (*tops, *watchers) for line in section(schema, done)]
+    lines += learner_sections()
+    lines += [line for schema in ENGINES.values() for line in section(schema, done)]
     return HEAD + "\n" + "\n".join(lines)
 
 

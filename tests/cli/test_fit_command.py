@@ -160,7 +160,7 @@ def test_a_saved_model_is_shown_and_predicts(csv, tmp_path):
     assert list(pd.read_parquet(tmp_path / "p.parquet")) == ["mean", "obs_ci_lower", "obs_ci_upper"]
     with pytest.raises(HalfwidthError, match=r"out must end in \.csv or \.parquet"):
         run("predict", saved, csv, "--out", tmp_path / "p.xlsx")
-    with pytest.raises(HalfwidthError, match="out must be a file that can be written"):
+    with pytest.raises(HalfwidthError, match="could not be written: its folder is a file"):
         run("predict", saved, csv, "--out", csv / "p.csv")
 
 

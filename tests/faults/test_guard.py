@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import multiprocessing
 import os
 import pickle
 import threading
@@ -131,6 +132,61 @@ def test_joblib_and_copies_work(backend):
     models = [fitted(), copy.deepcopy(fitted()), pickle.loads(pickle.dumps(fitted()))]
     for bse in joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(_learn)(model) for model in models):
         np.testing.assert_array_equal(bse, expected)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_processes_of_every_kind_learn_the_same(method):
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        (bse,) = pool.map(_learn, [fitted()])
+    np.testing.assert_array_equal(bse, fitted(slice(0, 4_000)).inference().bse)
+
+
+def _watch(watcher):
+    return watcher.update_many(X).interval().half_width
+
+
+def _run(learner):
+    return learner.run(2_000).result().interval().half_width
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_watchers_and_learners_go_to_workers_of_joblib(backend):
+    def made():
+        return hw.SGD(hw.problem("iid-linear", dim=2), watchers=[hw.FixedBatchMeans(2)], seed=4)
+
+    tasks = [joblib.delayed(_watch)(hw.FixedBatchMeans(3)), joblib.delayed(_run)(made())]
+    found = joblib.Parallel(n_jobs=2, backend=backend)(tasks)
+    np.testing.assert_array_equal(found[0], _watch(hw.FixedBatchMeans(3)))
+    np.testing.assert_array_equal(found[1], _run(made()))
+
+
+@pytest.mark.parametrize("kind", ["watcher", "learner"])
+def test_two_threads_in_a_watcher_or_a_learner_raise(kind):
+    inside, leave = threading.Event(), threading.Event()
+
+    class Slow(hw.FixedBatchMeans):
+        kind = "slow"
+
+        def take(self, thetas):
+            inside.set()
+            leave.wait(20)
+            super().take(thetas)
+
+    watcher = Slow(2)
+    learner = hw.SGD(hw.problem("iid-linear", dim=2), watchers=[watcher])
+    first, uses = {
+        "watcher": (lambda: watcher.update_many(X[:, :2]), (watcher.interval, lambda: watcher.update(X[0, :2]))),
+        "learner": (lambda: learner.run(100), (learner.result, learner.to_state, lambda: learner.run(1))),
+    }[kind]
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert inside.wait(20)
+    for use in uses:
+        with pytest.raises(Busy, match="another thread"):
+            use()
+    leave.set()
+    thread.join()
+    assert (watcher if kind == "watcher" else learner).n_seen == (4_000 if kind == "watcher" else 100)
 
 
 def test_a_fork_within_a_call_gives_a_broken_copy_and_one_between_calls_a_whole_one():

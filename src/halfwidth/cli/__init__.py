@@ -6,6 +6,7 @@ import os
 import sys
 
 _BAD_INPUT = 2
+_CLOSED = "error: standard output was closed before everything was written"
 
 
 def main() -> None:
@@ -19,12 +20,19 @@ def main() -> None:
     except HalfwidthError as error:
         code = _say(f"error: {error}")
     except SystemExit as ended:
-        code = ended.code
+        code = _say(_CLOSED) if _pipe_was_closed() else ended.code
     except OSError as error:
         if error.filename is not None:
             raise
         code = _say(f"error: the output could not be written: {error}")
     sys.exit(_flushed(code))  # type: ignore[arg-type]  # click's exit codes are what sys.exit takes
+
+
+def _pipe_was_closed() -> bool:
+    """Whether click met a closed pipe: it leaves quietly, and wraps the output so that nothing is flushed again."""
+    from click.utils import PacifyFlushWrapper
+
+    return isinstance(sys.stdout, PacifyFlushWrapper)
 
 
 def _say(text: str) -> int:
@@ -42,7 +50,7 @@ def _flushed(code: object) -> object:
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:  # whoever read has gone, as `head` does
-        code = code or 1
+        code = _say(_CLOSED)
     except OSError as error:
         code = _say(f"error: standard output could not be written: {error}; a checkpoint or --json FILE keeps results")
     else:

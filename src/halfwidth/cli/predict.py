@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +14,7 @@ from halfwidth.cli import reader_options as reader
 from halfwidth.cli.options import JsonOption, LevelOption
 from halfwidth.cli.output import FOLDERS, write_json
 from halfwidth.errors import InputError
+from halfwidth.state.atomic import check_output, replacing
 from halfwidth.streams.block import need
 
 _UNDETERMINED = 1
@@ -87,9 +87,8 @@ def _writer(out: Path | None) -> Iterator[Any]:
         return
     if out.suffix not in (".csv", ".parquet"):
         raise InputError.of("out", "end in .csv or .parquet", str(out))
-    part = out.with_name(f".{out.name}.part")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
+    check_output(out, "file of predictions")
+    with replacing(out, "file of predictions") as part:
         if out.suffix == ".csv":
             with part.open("w", encoding="utf-8") as file:
                 yield _CsvWriter(file.write)
@@ -97,12 +96,6 @@ def _writer(out: Path | None) -> Iterator[Any]:
             writer = _ParquetWriter(part)
             yield writer
             writer.close()
-        os.replace(part, out)
-    except OSError as error:
-        raise InputError.of("out", f"be a file that can be written ({error})", str(out)) from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
 
 
 class _CsvWriter:

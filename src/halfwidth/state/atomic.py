@@ -12,6 +12,8 @@ import errno
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -65,7 +67,8 @@ def check_place(path: str | os.PathLike[str], what: str) -> None:
     clean_leftovers(place)
     temporary = _beside(place)
     try:
-        _write(temporary, _PROBE)
+        temporary.write_bytes(_PROBE)
+        _sync(temporary)
     except OSError as error:
         raise refusal(path, what, error) from error
     finally:
@@ -74,11 +77,19 @@ def check_place(path: str | os.PathLike[str], what: str) -> None:
 
 def replace_file(path: str | os.PathLike[str], content: bytes, what: str, *, keep_previous: bool = False) -> None:
     """Replace a file by this content, atomically; the file before stays as `NAME.previous` if asked."""
+    with replacing(path, what, keep_previous=keep_previous) as temporary:
+        temporary.write_bytes(content)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], what: str, *, keep_previous: bool = False) -> Iterator[Path]:
+    """Where to write a file that takes its place, atomically, when the block has ended well."""
     place = real_place(path, what)
     clean_leftovers(place)
     temporary = _beside(place)
     try:
-        _write(temporary, content)
+        yield temporary
+        _sync(temporary)
         if keep_previous and place.exists():
             _keep(place, temporary)
         os.replace(temporary, place)
@@ -156,10 +167,8 @@ def _alive(process: int) -> bool:
     return True
 
 
-def _write(path: Path, content: bytes) -> None:
-    with open(path, "wb") as file:
-        file.write(content)
-        file.flush()
+def _sync(path: Path) -> None:
+    with open(path, "rb+") as file:
         os.fsync(file.fileno())
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from halfwidth.errors import InputError
+from halfwidth.errors import BadState, InputError
 from halfwidth.kernels.arrays import Indices, Vector
 from halfwidth.kernels.compile import specialise
 from halfwidth.kernels.rows import no_rows
@@ -183,6 +183,13 @@ class Engines(OwnResult):
         chunk = self._chunk[: self._filled].copy()
         return {"mode": self._mode, "key": self._key, "chunk": chunk, "engine": engine and engine.to_state()}
 
+    def _check_loop(self, state: State) -> None:
+        """The loop of a steered engine was built for what its state says it needs."""
+        for name in ("detect", "differences") if self._steered is not None else ():
+            own, told = getattr(self._steered, name), self._mode == "ask" and name == "differences"
+            if state.get(name) != own and not told:
+                raise BadState.at(f"state.parts.engine.{name}", f"be {own} for this run", state.get(name))
+
     def _restore_parts(self, state: State) -> None:
         self._mode, self._key = state["mode"], int(state["key"])
         self._chunk[: self._filled] = state["chunk"]
@@ -194,5 +201,6 @@ class Engines(OwnResult):
         elif state["engine"] is not None:
             engine = self._free or self._steered
             assert engine is not None
+            self._check_loop(state["engine"])
             engine.restore(state["engine"])
             self._theta[:], self._total[:] = theta, total
