@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from halfwidth.learners import LEARNERS, Auto
+from halfwidth import learners
 from halfwidth.learners.auto.engine_schemas import ENGINES
 from halfwidth.learners.base import Learner
 from halfwidth.learners.learner_state import learner_schema
@@ -70,8 +70,9 @@ def named(name: str, field: Field) -> Iterator[str]:
 
 def learner_kinds() -> list[type[Learner]]:
     """Every kind of learner of the library, by name."""
-    found = {kind.name: kind for kind in (*LEARNERS.values(), Auto)}
-    return [kind for _, kind in sorted(found.items())]
+    public = (getattr(learners, name) for name in learners.__all__)
+    kinds = [kind for kind in public if isinstance(kind, type) and hasattr(kind, "name")]
+    return sorted(kinds, key=lambda kind: str(kind.name))
 
 
 def learner_sections() -> Iterator[str]:

@@ -86,9 +86,9 @@ def main() -> None:
 
     target = sys.argv.pop(1)
     # Numba cannot compile what is instrumented, and states are built by kernels: there, only the loader is watched.
-    watched = "halfwidth.state" if target == "state" else "halfwidth.streams"
-    with atheris.instrument_imports(include=[watched]):
-        for name in ("halfwidth.state.checkpoint", "halfwidth.state.schema", "halfwidth.streams"):
+    watched = ("halfwidth.state.checkpoint", "halfwidth.state.schema") if target == "state" else ("halfwidth.streams",)
+    with atheris.instrument_imports(include=["halfwidth"]):
+        for name in watched:
             import_module(name)
     with tempfile.TemporaryDirectory() as folder:
         seeds(target, Path(folder))

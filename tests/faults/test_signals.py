@@ -23,13 +23,12 @@ def running(tmp_path):
     """A run that reads rows from a pipe for as long as they come."""
     checkpoint = tmp_path / "run.ck"
     command = [*COMMAND, "fit", "-", "--format", "csv", "--target", "y", "--checkpoint", str(checkpoint)]
-    process = subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1)
     rng = np.random.default_rng(0)
     lines = [b"%.6f,%.6f\n" % (a, a + b) for a, b in rng.standard_normal((CHUNK, 2))]
-    process.stdin.write(b"a,y\n")
-    yield process, checkpoint, b"".join(lines)
-    process.kill()
-    process.wait()
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, bufsize=0) as process:
+        process.stdin.write(b"a,y\n")
+        yield process, checkpoint, b"".join(lines)
+        process.kill()
 
 
 def feed(process, rows, until):
@@ -39,7 +38,6 @@ def feed(process, rows, until):
             return
         try:
             process.stdin.write(rows)
-            process.stdin.flush()
         except BrokenPipeError:
             return
         time.sleep(0.05)

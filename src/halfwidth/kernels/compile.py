@@ -64,11 +64,15 @@ class Kernel(Generic[P, R]):
         The body, which Numba must be able to compile; it stays available as `python`.
     cache : bool, default True
         Whether the machine code is kept on disk, under `key`.
+    made_from : tuple, optional
+        The factory of the body and its functions: what a pickle holds, for the body itself has no name.
     """
 
-    def __init__(self, function: Callable[P, R], *, cache: bool = True) -> None:
+    def __init__(
+        self, function: Callable[P, R], *, cache: bool = True, made_from: tuple[Function, ...] | None = None
+    ) -> None:
         self.python = function
-        self._cache = cache
+        self._cache, self._made_from = cache, made_from
         self._compiled: Any = None  # Numba's dispatcher, once there is one
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -80,6 +84,11 @@ class Kernel(Generic[P, R]):
                 return first
         result: R = self._compiled(*args, **kwargs)
         return result
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        if self._made_from is None:
+            return super().__reduce__()
+        return specialise, self._made_from
 
     @cached_property
     def _closure(self) -> Closure:
@@ -131,7 +140,7 @@ def specialise(factory: Callable[..., Callable[P, R]], *functions: Function) -> 
     """The kernel `factory(*functions)`, as fast as its functions allow."""
     body = factory(*functions)
     if all(function in _marked for function in functions):
-        return Kernel(body)
+        return Kernel(body, made_from=(factory, *functions))
     if all(function in _marked or _is_compiled(function) for function in functions):
-        return Kernel(body, cache=False)
+        return Kernel(body, cache=False, made_from=(factory, *functions))
     return body
