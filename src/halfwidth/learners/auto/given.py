@@ -29,7 +29,7 @@ import numpy as np
 from halfwidth.equation import BatchStore, capacity_for, restored_store
 from halfwidth.equation.linear_algebra import whitening
 from halfwidth.equation.newton import damped_newton
-from halfwidth.errors import Diverged
+from halfwidth.errors import BadState, Diverged
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.chunk_system import ChunkSystem
 from halfwidth.learners.auto.difference_widths import DifferenceWidths
@@ -213,8 +213,6 @@ class GivenRows:
                 break
         return Root(centre, error, converged=True)
 
-    # ---- state
-
     def to_state(self) -> dict[str, Any]:
         return {
             **GIVEN_SCHEMA.head,
@@ -238,6 +236,8 @@ class GivenRows:
         self.expanded_again, self.widths.rough = int(state["expanded_again"]), bool(state["rough"])
         self.store = restored_store(self.store, state["store"], "engine.store")
         self.sample.restore(state["sample"])
+        if self.free_rows < 1:
+            raise BadState.at("engine.chunk", f"have fewer than {self.chunk_rows} rows", self.filled)
 
 
 def batches_for(dim: int) -> int:
