@@ -30,9 +30,7 @@ def main() -> None:
 
 def _pipe_was_closed() -> bool:
     """Whether click met a closed pipe: it leaves quietly, and wraps the output so that nothing is flushed again."""
-    from click.utils import PacifyFlushWrapper
-
-    return isinstance(sys.stdout, PacifyFlushWrapper)
+    return type(sys.stdout).__name__ == "PacifyFlushWrapper"
 
 
 def _say(text: str) -> int:
