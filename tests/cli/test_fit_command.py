@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from halfwidth.cli.app import app
+from halfwidth.cli.on_the_way import Lines
 from halfwidth.errors import HalfwidthError
 
 runner = CliRunner()
@@ -59,9 +60,32 @@ def test_json_to_stdout_is_only_json(csv):
 
 
 def test_every_prints_intervals_as_they_narrow(csv):
-    shown = run("fit", csv, "--target", "y", "--feature", "a", "--every", 1000).stdout
-    lines = [line for line in shown.splitlines() if " rows  Intercept " in line]
+    arguments = ("fit", csv, "--formula", "y ~ a + b + I(a * b) + I(2 * b)", "--every", 1000)
+    header, *lines = run(*arguments).stdout.splitlines()[:6]
+    assert header.split() == ["rows", "a", "b", "I(a", "*", "b)", "I(2", "*", "b)"]
     assert [line.split()[0] for line in lines] == ["1,000", "2,000", "3,000", "4,000", "5,000"]
+    assert {line[header.index(" a ") + 1 :].count("(unidentified)") for line in lines} == {2}
+    at = [header.index(name) for name in (" a ", " b ", " I(a", " I(2")]
+    assert {line[place] for line in lines for place in at} == {" "}  # columns stand below each other
+    header, _ = run(*arguments, "--show", "Intercept").stdout.splitlines()[:2]
+    assert header.split() == ["rows", "Intercept"]
+    with pytest.raises(HalfwidthError, match="no coefficient named 'aa'"):
+        run(*arguments, "--show", "aa")
+
+
+def test_the_lines_of_every_mark_doubts_and_wait_for_late_levels():
+    row = {"coef": 1.0, "std_err": 0.5, "ci_lower": 0.0, "ci_upper": 2.0, "status": "ok"}
+    lines = Lines(["kind[T.v]", "x"])
+    first = lines.add({"n": 10, "coefficients": [row | {"name": "x", "status": "rare"}]})
+    assert first.splitlines()[1].split() == ["10", "-", "1", "[0,", "2]", "!"]
+    later = lines.add({"n": 2_000, "coefficients": [row | {"name": name} for name in ("x", "kind[T.v]")]})
+    assert later.split() == ["2,000", "1", "[0,", "2]", "1", "[0,", "2]"]
+
+
+def test_a_fit_without_intervals_is_drawn_too(csv, tmp_path):
+    done = run("fit", csv, "--formula", "y ~ 0 + a + I(2 * a)", "--plot", tmp_path / "none.png")
+    assert done.exit_code == 1
+    assert (tmp_path / "none.png").stat().st_size > 10_000
 
 
 def test_plot_is_drawn(csv, tmp_path):
@@ -183,10 +207,11 @@ def test_a_late_level_in_the_picture_and_on_the_way(tmp_path):
     frame = pd.DataFrame({"a": rng.normal(size=16_000), "kind": np.where(np.arange(16_000) < 12_000, "u", "v")})
     frame["y"] = frame["a"] + (frame["kind"] == "v") + rng.normal(size=16_000)
     frame.to_csv(tmp_path / "rows.csv", index=False)
-    options = ["--plot", tmp_path / "fit.png", "--every", 7000]
+    options = ["--plot", tmp_path / "fit.png", "--every", 7000, "--show", "kind[T.v]"]
     shown = run("fit", tmp_path / "rows.csv", "--formula", "y ~ a + kind", *options).stdout
-    lines = [line for line in shown.splitlines() if " rows  Intercept " in line]
-    assert ["kind[T.v]" in line for line in lines] == [False, True]
+    _, early, late = shown.splitlines()[:3]
+    assert (early.split()[:2], late.split()[:2]) == (["7,000", "-"], ["14,000", late.split()[1]])
+    assert "[" in late
     assert (tmp_path / "fit.png").stat().st_size > 10_000
 
 

@@ -143,3 +143,30 @@ def _copied(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _copied(inner) for key, inner in value.items()}
     return [_copied(inner) for inner in value] if isinstance(value, list) else value
+
+
+def test_score_finds_the_target_in_the_table(frame: pd.DataFrame) -> None:
+    linear = halfwidth.fit(frame, formula="y ~ a + kind")
+    assert linear.score(frame) == linear.score(frame, frame["y"])
+    assert linear.score(pl.from_pandas(frame)) == linear.score(frame)
+    assert halfwidth.fit(frame, target="y", features=["a"]).score(frame) > 0.0
+    computed = halfwidth.fit(frame.assign(p=np.exp(frame["y"])), formula="log(p) ~ a + kind")
+    assert computed.score(frame.assign(p=np.exp(frame["y"]))) == pytest.approx(linear.score(frame))
+    for column in ("late", "flag", "number"):
+        labelled = frame.assign(flag=frame["late"] == "yes", number=np.where(frame["late"] == "yes", 1, -1))
+        logistic = halfwidth.fit(labelled, formula=f"{column} ~ a + kind", family="logistic")
+        assert logistic.score(labelled) == logistic.score(labelled, labelled[column]) > 0.6
+    counts = halfwidth.fit(frame, formula="count ~ a + offset(log(exposure))", family="poisson")
+    assert counts.score(frame) == counts.score(frame, frame["count"])
+    pipeline = Pipeline([("same", FunctionTransformer()), ("model", linear)])
+    assert pipeline.score(frame) == linear.score(frame)
+
+
+def test_score_without_a_target_says_what_is_missing(frame: pd.DataFrame) -> None:
+    model = halfwidth.fit(frame, formula="late ~ a", family="logistic")
+    with pytest.raises(BadRow, match="column 'late': there is no such column"):
+        model.score(frame.drop(columns="late"))
+    with pytest.raises(InputError, match=r"y must hold the classes \['no', 'yes'\] only; got 'perhaps'"):
+        model.score(frame.assign(late="perhaps"))
+    with pytest.raises(InputError, match="y must be given: only a model"):
+        model.score(frame[["a"]].to_numpy())

@@ -5,17 +5,17 @@ import itertools
 import pytest
 
 from halfwidth.paper.panels import EXACT, sheet
-from halfwidth.plots import fit, study
 from halfwidth.plots import sheet as sheets
+from halfwidth.plots import study
 from halfwidth.plots.sheet import RATE, Line, Panel, Sheet, draw_sheet
-from halfwidth.plots.style import COLOURS, new_figure, ramp
+from halfwidth.plots.style import new_figure, ramp
 
 
 @pytest.fixture
 def drawn(monkeypatch):
     """The figures that are drawn, instead of files."""
     figures = []
-    for module in (fit, sheets, study):
+    for module in (sheets, study):
         monkeypatch.setattr(module, "save", lambda figure, *_, **__: figures.append(rendered(figure)))
     return figures
 
@@ -71,27 +71,6 @@ def test_methods_with_equal_scores_do_not_hide_one_another(drawn, tmp_path):
 def test_the_rows_of_a_single_method_stay_where_they_are(drawn, tmp_path):
     study.plot_study(study_rows("obm"), tmp_path / "study.png")
     assert list(drawn[0].axes[0].get_lines()[0].get_xdata()) == [500, 1_000, 2_000]
-
-
-def coefficient(name, value):
-    return {"name": name, "coef": value, "std_err": 1.0, "ci_lower": value - 2.0, "ci_upper": value + 2.0}
-
-
-def test_the_labels_of_a_fit_fit(drawn, tmp_path):
-    names = [f"a_rather_long_name_{i}" for i in range(len(COLOURS) + 3)]
-    about = {"level": 0.95, "family": "linear", "method": "score-batches", "status": "ok"}
-    reports = [
-        about | {"n": n, "coefficients": [coefficient(name, i + 100 / n) for i, name in enumerate(names)]}
-        for n in (1_000, 2_000, 4_000)
-    ]
-    fit.plot_fit(reports, tmp_path / "fit.png")
-    figure = drawn[0]
-    renderer = figure.canvas.get_renderer()
-    for panel in figure.axes:
-        assert panel.yaxis.label.get_window_extent(renderer).height < panel.get_window_extent(renderer).height
-    assert not texts_over(figure, figure.axes)
-    shown = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
-    assert shown == [*names[: len(COLOURS)], "other coefficients", "half width (median)"]
 
 
 def paper_rows(dims, names):

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from halfwidth.cli.interrupts import keeping
 from halfwidth.cli.options import JobsOption, JsonOption, SeedOption
 from halfwidth.cli.outcomes import print_outcomes
 from halfwidth.cli.output import number, progress, write_json
@@ -36,8 +37,9 @@ def battery(
 
     names, wanted = _listed(methods) or list(METHODS), _listed(rows)
     chosen = adverse_rows(wanted) if adverse else battery_rows(wanted)
-    with progress(f"battery, {len(names)} methods") as tell:
-        scored = run_battery(chosen, names, replicates=replicates, seed=seed, jobs=jobs, store=Store(), progress=tell)
+    store = Store()
+    with keeping(store.folder, "the same command"), progress(f"battery, {len(names)} methods") as tell:
+        scored = run_battery(chosen, names, replicates=replicates, seed=seed, jobs=jobs, store=store, progress=tell)
     if json is not None:
         write_json(scored, json)
     if str(json) != "-":

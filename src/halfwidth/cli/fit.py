@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time as clock
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +10,7 @@ import typer
 
 from halfwidth.cli import reader_options as reader
 from halfwidth.cli.interrupts import interruptible, plain_warnings
+from halfwidth.cli.on_the_way import Lines
 from halfwidth.cli.options import JsonOption, LevelOption, PlotOption
 from halfwidth.cli.output import check_outputs, write_json
 from halfwidth.errors import InputError
@@ -41,6 +39,10 @@ CheckpointErrorsOption = Annotated[
 ]
 UnknownLevelOption = Annotated[
     str, typer.Option(help="A level that the first rows lack: add (a column of its own), other or error.")
+]
+ShowOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A coefficient that --every prints; repeat. The first four otherwise.", metavar="NAME"),
 ]
 SaveOption = Annotated[
     Path | None, typer.Option(help="Keep the model, for halfwidth show and predict.", metavar="FILE")
@@ -71,7 +73,8 @@ def fit(
     bad_rows: Annotated[str, typer.Option(help="error or skip.")] = "error",
     unknown_level: UnknownLevelOption = "add",
     passes: Annotated[str, typer.Option(help="auto reads again where one pass was not enough; or 1, 2, ...")] = "auto",
-    every: Annotated[int | None, typer.Option(help="Print the intervals after every so many rows.")] = None,
+    every: Annotated[int | None, typer.Option(help="Print intervals after every so many rows.", metavar="N")] = None,
+    show: ShowOption = None,
     format: reader.FormatOption = None,
     separator: reader.SeparatorOption = None,
     decimal: reader.DecimalOption = None,
@@ -94,44 +97,49 @@ def fit(
     check_outputs(json, plot, save)
     if resume and checkpoint is not None and not checkpoint.exists():
         typer.echo(f"no checkpoint at {checkpoint} yet: starting from row 1", err=True)
-    history: list[dict[str, Any]] = []
+    lines = Lines(show or ())
 
     def report(model: StreamModel) -> None:
-        history.append(model.report(level))
-        if every is not None:
-            typer.echo(_line(history[-1]), err=str(json) == "-")
+        typer.echo(lines.add(model.report(level)), err=str(json) == "-")
 
-    with _rate(sys.stderr.isatty()) as progress, interruptible(checkpoint), plain_warnings():
+    with interruptible(checkpoint), plain_warnings():
         model = fit_source(
             source, target=target, features=feature or None, formula=formula, family=family, quantile=quantile,
             alpha=alpha, fit_intercept=not no_intercept, ridge=ridge, method=method, engine=engine, time=time,
             group=_one(group), weight=weight, offset=offset, checkpoint=checkpoint, resume=resume, resume_at=resume_at,
             checkpoint_errors=checkpoint_errors, bad_rows=bad_rows,
-            unknown_level=unknown_level, passes=_passes(passes), every="doubling" if every is None else every,
-            report=report if every is not None or plot is not None else None, progress=progress, format=format,
+            unknown_level=unknown_level, passes=_passes(passes), every=every,
+            report=None if every is None else report, progress=sys.stderr.isatty(), format=format,
             separator=separator, decimal=decimal, thousands=thousands, encoding=encoding, quote=quote, query=query,
         )  # fmt: skip
     if save is not None:
         model.save(save)
-    _tell(model, history, level, json, plot)
+    _tell(model, level, json, plot)
 
 
-def _tell(
-    model: StreamModel, history: list[dict[str, Any]], level: float, json: Path | None, plot: Path | None
-) -> None:
+def _tell(model: StreamModel, level: float, json: Path | None, plot: Path | None) -> None:
     """The result as JSON, as a picture and as a table; the exit code says whether it has standard errors."""
     final = model.report(level)
     if json is not None:
         write_json(final, json)
     if plot is not None:
-        from halfwidth.plots.fit import plot_fit
-
-        plot_fit([*history, final], plot)
+        draw(model, final, plot)
     if str(json) != "-":
         typer.echo(model.inference(level).summary() if has_errors(final) else bare_report(final))
     if not has_errors(final):
         typer.echo(f"error ({final['status']}): {final['diagnostics']['warnings'][0]}", err=True)
         raise typer.Exit(_UNDETERMINED)
+
+
+def draw(model: StreamModel, report: dict[str, Any], path: Path) -> None:
+    """The picture of a fit; of the coefficients alone where there is no interval for any."""
+    from halfwidth.plots.result import ResultTable, plot_result
+
+    if has_errors(report):
+        model.inference(report["level"]).plot(path=path)
+        return
+    title = f"{report['family']} regression, {report['n']:,} rows"
+    plot_result(ResultTable(title, report["status"], report["level"], report["coefficients"]), path=path)
 
 
 def _one(groups: list[str] | None) -> str | None:
@@ -149,17 +157,6 @@ def has_errors(report: dict[str, Any]) -> bool:
     return any(row["std_err"] is not None for row in report["coefficients"])
 
 
-def _line(report: dict[str, Any]) -> str:
-    """One line of intervals."""
-    parts = []
-    for row in report["coefficients"]:
-        if row["std_err"] is None:
-            parts.append(f"{row['name']} {_number(row['coef'])} ({row['status']})")
-        else:
-            parts.append(f"{row['name']} {row['coef']:.4g} [{row['ci_lower']:.4g}, {row['ci_upper']:.4g}]")
-    return f"{report['n']:>12,} rows  " + "  ".join(parts)
-
-
 def bare_report(report: dict[str, Any]) -> str:
     """Coefficients without errors."""
     width = max(len(row["name"]) for row in report["coefficients"])
@@ -169,17 +166,3 @@ def bare_report(report: dict[str, Any]) -> str:
 
 def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.6g}"
-
-
-@contextmanager
-def _rate(shown: bool) -> Iterator[Callable[[int], None] | None]:
-    """Rows so far and rows per second, on stderr, for those who watch."""
-    if not shown:
-        yield None
-        return
-    from rich.console import Console
-    from rich.live import Live
-
-    started = clock.perf_counter()
-    with Live(console=Console(stderr=True), refresh_per_second=8, transient=True) as live:
-        yield lambda rows: live.update(f"{rows:,} rows, {rows / (clock.perf_counter() - started):,.0f} rows/s")

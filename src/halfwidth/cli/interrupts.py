@@ -1,7 +1,8 @@
-"""A run that a signal ends says so in one line, and how to go on."""
+"""A run that a signal ends says what is kept, and how to go on."""
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ _SIGINT = 2
 
 @contextmanager
 def interruptible(checkpoint: Path | None) -> Iterator[None]:
-    """Turn an interruption into a line on stderr and the exit code 128 + signal."""
+    """Turn an interruption of `fit` into a line on stderr and the exit code 128 + signal."""
     from halfwidth.errors import Interrupted
 
     try:
@@ -24,9 +25,32 @@ def interruptible(checkpoint: Path | None) -> Iterator[None]:
         typer.echo(str(ended), err=True)
         raise typer.Exit(128 + ended.signal) from None
     except KeyboardInterrupt:
-        kept = "the last checkpoint stays" if checkpoint is not None else "nothing was kept (use --checkpoint)"
-        typer.echo(f"interrupted at once; {kept}", err=True)
-        raise typer.Exit(128 + _SIGINT) from None
+        kept = f"the last checkpoint stays in {str(checkpoint)!r}: go on with the same arguments and --resume"
+        if checkpoint is None or not checkpoint.exists():
+            kept = "nothing was kept: with --checkpoint FILE an interrupted run goes on with --resume"
+        _end(f"interrupted; {kept}")
+
+
+@contextmanager
+def keeping(folder: Path, go_on: str) -> Iterator[None]:
+    """Turn an interruption of a study into a line that says where finished replicates are, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        _stop_workers()
+        _end(f"interrupted; finished replicates are kept in {str(folder)!r}: {go_on} goes on from there")
+
+
+def _end(line: str) -> None:
+    typer.echo(line, err=True)
+    raise typer.Exit(128 + _SIGINT) from None
+
+
+def _stop_workers() -> None:
+    """End the worker processes of this one, which may not have heard the signal."""
+    loky = sys.modules.get("joblib.externals.loky")
+    if loky is not None:
+        loky.get_reusable_executor().shutdown(wait=False, kill_workers=True)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from halfwidth.cli.interrupts import keeping
 from halfwidth.cli.options import JobsOption, SeedOption
 
 
@@ -58,6 +59,7 @@ def reproduce(
         shutil.rmtree(kept, ignore_errors=True)
     workers = make_backend(backend, jobs=jobs, scheduler=scheduler)
     try:
-        run(targets, Order(size, seed, population), Runner(workers, Store(kept), typer.echo), out)
+        with keeping(kept, "the same command with --resume"):
+            run(targets, Order(size, seed, population), Runner(workers, Store(kept), typer.echo), out)
     finally:
         workers.close()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from halfwidth.cli.interrupts import keeping
 from halfwidth.cli.options import JobsOption, JsonOption, LevelOption, PlotOption, SeedOption
 from halfwidth.cli.output import number, print_table, progress, write_json
 from halfwidth.cli.params import read_params
@@ -39,6 +40,7 @@ def study(
     """Measure coverage, width and interval score on a problem with exact truth."""
     from halfwidth.plots.style import check_plot
     from halfwidth.study import Spec, run_study
+    from halfwidth.study.store import Store
 
     if plot is not None:
         check_plot(plot)
@@ -63,8 +65,9 @@ def study(
     )
     if jobs == 0 or jobs < -1:
         raise InputError.of("jobs", "be -1 or at least 1", jobs)
-    with progress(f"{problem}, {replicates} replicates") as tell:
-        rows = run_study(spec, jobs=jobs, progress=tell)
+    store = Store()
+    with keeping(store.folder, "the same command"), progress(f"{problem}, {replicates} replicates") as tell:
+        rows = run_study(spec, jobs=jobs, progress=tell, store=store)
     if json is not None:
         write_json(rows, json)
     if plot is not None:

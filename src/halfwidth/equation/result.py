@@ -18,6 +18,7 @@ from halfwidth.errors import NotIdentified
 from halfwidth.inference.laws import LimitLaw
 from halfwidth.inference.result import Result
 from halfwidth.inference.student_law import StudentLaw, student_quantile, student_tail
+from halfwidth.inference.trail import Trail
 from halfwidth.kernels.arrays import Vector
 
 FEWEST = 2.0
@@ -30,12 +31,17 @@ class EquationResult(Result):
 
     `covariance` has NaN for the coefficients without an interval, `df` their degrees of freedom.
 
-    `errors` works in the coordinates of the equation: the coefficients are `basis` (d, k) times those.
+    `errors` works in the coordinates of the equation: the coefficients are `basis` (d, k) times those. `trail` says how
+    they settled, where that was asked for.
     """
 
     errors: Errors | WideErrors | None = None
     basis: Vector = field(default_factory=lambda: np.empty((0, 0)))
     df: Vector = field(default_factory=lambda: np.empty(0))
+    trail: Trail | None = None
+
+    def _trail(self) -> Trail | None:
+        return self.trail
 
     @property
     def refused(self) -> NDArray[np.bool_]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from halfwidth.inference.result import Result
 from halfwidth.inference.student_law import StudentLaw
+from halfwidth.inference.trail import Trail, influence_trail
 from halfwidth.kernels.arrays import Vector
 
 _DEVIATIONS = 3.0
@@ -66,6 +67,9 @@ class BatchesResult(Result):
     def bse(self) -> Vector:
         """Standard errors of the coefficients."""
         return np.asarray(np.sqrt(self._variances(np.eye(self.params.size)) / self.n))
+
+    def _trail(self) -> Trail:
+        return influence_trail(self.params, self.influences, self.n)
 
     def inflations(self, directions: Vector) -> Vector:
         """By how much longer batches widen the interval of each direction (m, d); 1 where they do not."""

@@ -19,14 +19,17 @@ from halfwidth.inference.contrasts import ContrastTest, as_hypothesis, compare, 
 from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.inference.laws import LimitLaw
 from halfwidth.inference.normal_mixture import MixtureLaw
+from halfwidth.inference.pictured import Pictured, chosen_level, picture_of
 from halfwidth.inference.summary import coefficient_rows, result_summary
 from halfwidth.inference.tables import Summary
+from halfwidth.inference.trail import Trail
 from halfwidth.inference.wald import Ellipsoid, WaldTest, ellipsoid, wald_test
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from halfwidth.inference.result import Result
+    from halfwidth.plots.result import ResultTable
 
 FIRST_LOOK = 10_000
 """The row at which a confidence sequence is tightest, unless another is asked for."""
@@ -38,7 +41,7 @@ FIRST_LOOK = 10_000
     r : array_like, default 0.0
         The value under the hypothesis: a number, or one for each direction.
 """)
-class Statements:
+class Statements(Pictured):
     """Tests, joint sets, comparisons and tables of a result."""
 
     params: NDArray[np.float64]
@@ -197,6 +200,13 @@ class Statements:
     def _repr_html_(self) -> str:
         return self.summary().as_html()
 
+    def _trail(self) -> Trail | None:
+        """How the coefficients settled, where the result knows."""
+        return None
+
+    def _picture(self, level: float | None) -> ResultTable:
+        return picture_of(self._own(), 0.95 if level is None else level)
+
     def _joint_law(self, directions: NDArray[np.float64]) -> LimitLaw:
         """The law of a joint test of directions (q, d)."""
         return self.law
@@ -206,12 +216,3 @@ class Statements:
 
         assert isinstance(self, Result)
         return self
-
-
-def chosen_level(level: float | None, alpha: float | None, default: float = 0.95) -> float:
-    """The level that was asked for, by itself or as one minus alpha."""
-    if level is not None and alpha is not None:
-        raise InputError.of("alpha", "be left out where a level is given", alpha)
-    if alpha is not None:
-        return 1.0 - check_alpha(alpha)
-    return check_level(default if level is None else level)

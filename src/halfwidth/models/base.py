@@ -199,6 +199,7 @@ class StreamModel(EngineModel):
         return RegressionResult(
             core, names, hasattr(self, "feature_names_in_"), self.family, self._engine.loss, self._has_intercept(),
             replace(basis, extra=dict(self._stream_facts)), level, self.specification_, self._engine.likelihood(),
+            self._engine.kept(),
         )  # fmt: skip
 
     def report(self, level: float = 0.95) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from halfwidth.errors import InputError
 from halfwidth.families.logistic import Logistic
 from halfwidth.kernels.arrays import Vector
 from halfwidth.models.base import StreamModel
-from halfwidth.models.sklearn_base import ClassifierMixin, check_classification_targets
+from halfwidth.models.scoring import ClassifierMixin
+from halfwidth.models.sklearn_base import check_classification_targets
 
 
 @share_arguments("""

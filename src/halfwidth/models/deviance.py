@@ -10,21 +10,21 @@ from numpy.typing import ArrayLike
 from halfwidth.families import Loss
 from halfwidth.kernels.arrays import Vector
 from halfwidth.models.base import StreamModel
-from halfwidth.models.sklearn_base import RegressorMixin
+from halfwidth.models.scoring import RegressorMixin, observed
 
 
 class DevianceRegressor(RegressorMixin, StreamModel):
     """A regression whose score is the share of the deviance that is explained."""
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of the deviance that is explained, as scikit-learn's generalised linear models do.
 
         Parameters
         ----------
-        X : array_like of shape (n, p)
-            The features.
-        y : array_like of shape (n,)
-            The targets.
+        X : array_like of shape (n, p), or a table
+            The features, or the raw columns of a model of `halfwidth.fit`.
+        y : array_like of shape (n,), optional
+            The targets; taken from a table of raw columns when none are given.
         sample_weight : array_like of shape (n,), optional
             The weights of the rows.
 
@@ -33,7 +33,7 @@ class DevianceRegressor(RegressorMixin, StreamModel):
         float
             1 for a perfect prediction, 0 for the mean.
         """
-        target: Vector = np.asarray(y, dtype=np.float64)
+        target: Vector = np.asarray(observed(self, X, y), dtype=np.float64)
         self._check_target(target)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         loss = self._fitted_loss()

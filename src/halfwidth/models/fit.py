@@ -16,6 +16,7 @@ from halfwidth.errors import InputError
 from halfwidth.families import ALIASES, FAMILIES
 from halfwidth.models.base import StreamModel
 from halfwidth.models.model_state import MOST_PASSES, OPTIONS_OF
+from halfwidth.models.progress import shown
 from halfwidth.models.registry import model_class
 from halfwidth.models.run import Every, Passes, Report, Run
 from halfwidth.models.run_state import FIT_SCHEMA
@@ -51,7 +52,7 @@ def fit(
     passes: Passes = "auto",
     every: Every | None = None,
     report: Report | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: bool | Callable[[int], None] | None = None,
     **reader: Unpack[ReaderArguments],
 ) -> StreamModel:
     """Fit a regression to a file, a folder, a table or an iterator of chunks, in one pass and with flat memory.
@@ -114,8 +115,9 @@ def fit(
         After how many rows `report` is called; with ``"doubling"`` at 1,000, 2,000, 4,000 ... rows.
     report : callable, optional
         ``report(model)`` is called along the run.
-    progress : callable, optional
-        ``progress(rows)`` is called after every chunk.
+    progress : bool or callable, optional
+        True shows rows, speed and, where the size of the source is known, percent and the time left: in a notebook, in
+        a terminal, or as lines of a log. A function is called as ``progress(rows)`` after every chunk.
     **reader : Unpack[ReaderArguments]
         How the source is read (`separator`, `decimal`, `query`, ...): see `halfwidth.streams.ReaderArguments`.
 
@@ -171,7 +173,8 @@ def fit(
     if passes not in ("auto", 1) and not stream.rereadable:
         raise InputError.of("passes", "be 1 for a source that can be read only once", passes)
     fresh = kind(fit_intercept=fit_intercept, ridge=ridge, method=method, engine=engine, **options)
-    run = Run(stream, fresh, saving, every, report, progress)
-    run.start(state)
-    run.read_all(passes)
+    with shown(progress, stream) as tell:
+        run = Run(stream, fresh, saving, every, report, tell)
+        run.start(state)
+        run.read_all(passes)
     return run.model

@@ -17,6 +17,7 @@ from halfwidth.learners.newton.snapshot import NewtonSnapshot
 from halfwidth.models.basis import Basis
 from halfwidth.models.goodness import Likelihood
 from halfwidth.models.identification import Flag, Verdict, judge, refused, run_failure
+from halfwidth.models.kept_rows import KeptRows, kept_rows
 from halfwidth.models.run_status import run_flags
 from halfwidth.models.separation import ColumnExtremes
 from halfwidth.state.containers import Nested, Row
@@ -122,7 +123,7 @@ class NewtonEngine:
         diagnostics = result.diagnostics.with_facts(coefficient_advice=verdict.advice(names))
         named = EquationResult(
             result.params, result.covariance, result.n, result.law, METHOD, diagnostics, names, errors=result.errors,
-            basis=result.basis, df=result.df,
+            basis=result.basis, df=result.df, trail=fit.trail,
         )  # fmt: skip
         return named, self._basis(fit, named)
 
@@ -161,6 +162,12 @@ class NewtonEngine:
             scale=fit.loss.scale if self.loss.uses_scale else None,
             family_facts=fit.loss.facts(fit.dispersion),
         )
+
+    def kept(self) -> KeptRows | None:
+        """The sampled rows with their fitted values."""
+        fit = self.learner.fit()
+        rows = fit.sample
+        return None if rows is None else kept_rows(fit.loss, rows, fit.centre, whole=len(rows) == fit.n)
 
     def likelihood(self) -> Likelihood | None:
         """What goodness of fit rests on, where the family has a likelihood."""

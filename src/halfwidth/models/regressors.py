@@ -7,7 +7,7 @@ from typing import ClassVar
 from halfwidth.families import Loss, make_loss
 from halfwidth.models.base import StreamModel
 from halfwidth.models.deviance import DevianceRegressor
-from halfwidth.models.sklearn_base import RegressorMixin
+from halfwidth.models.scoring import RegressorMixin
 
 
 class LinearRegression(RegressorMixin, StreamModel):

@@ -16,13 +16,15 @@ from halfwidth.errors import InputError
 from halfwidth.families import Loss
 from halfwidth.inference import Interval
 from halfwidth.inference.contrasts import ContrastTest
-from halfwidth.inference.statements import chosen_level
+from halfwidth.inference.pictured import Pictured, chosen_level, picture_of
 from halfwidth.inference.summary import coefficient_rows, finite, marked_names, warning_lines
 from halfwidth.inference.tables import CoefficientTable, Summary
 from halfwidth.models.basis import Basis
 from halfwidth.models.goodness import Goodness, Likelihood
+from halfwidth.models.kept_rows import KeptRows
 from halfwidth.models.named_coefficients import NamedCoefficients
 from halfwidth.models.prediction import Prediction, prediction_rows
+from halfwidth.plots.result import ResultTable
 from halfwidth.streams.design.specification import Specification
 
 EXPONENTIATED = frozenset({"logistic", "poisson", "gamma", "negative-binomial"})
@@ -34,7 +36,7 @@ JSON_SCHEMA = 2
 
 @share_arguments(ALPHA)
 @dataclass(frozen=True)
-class RegressionResult(NamedCoefficients, Goodness):
+class RegressionResult(NamedCoefficients, Goodness, Pictured):
     """The result of a regression; `model.inference()` returns one.
 
     `params`, `bse`, `tvalues`, `pvalues`, `df`, `conf_int()` and `cov_params()` are pandas objects where the columns
@@ -56,6 +58,8 @@ class RegressionResult(NamedCoefficients, Goodness):
         How raw columns become columns of the design, after `halfwidth.fit`.
     likelihood : Likelihood, optional
         What goodness of fit rests on, where the family has a likelihood.
+    kept : KeptRows, optional
+        What pictures show of a sample of rows: fitted and observed values.
 
     Examples
     --------
@@ -77,6 +81,7 @@ class RegressionResult(NamedCoefficients, Goodness):
     level: float = 0.95
     specification: Specification | None = None
     likelihood: Likelihood | None = None
+    kept: KeptRows | None = None
 
     @property
     def method(self) -> str:
@@ -220,6 +225,11 @@ class RegressionResult(NamedCoefficients, Goodness):
         first = f"{self.family} regression, n = {self.n:,}, engine {basis.engine}, method {basis.method}"
         table = CoefficientTable(marked_names(core), *columns, level)
         return Summary([first, *basis.lines(self.df_resid)], table, warning_lines(core))
+
+    def _picture(self, level: float | None) -> ResultTable:
+        table = picture_of(self.core, self.level if level is None else level)
+        title = f"{self.family} regression, {table.title}"
+        return table._replace(title=title, sample=None if self.kept is None else self.kept.table())
 
     def __str__(self) -> str:
         return self.summary().as_text()

@@ -26,6 +26,7 @@ from halfwidth.learners.newton.newton_solver import Rows, first_fit, prior_weigh
 from halfwidth.methods import METHODS, Setting, method
 from halfwidth.models.basis import Basis
 from halfwidth.models.identification import ROWS_BEYOND_COEFFICIENTS, Flag
+from halfwidth.models.kept_rows import KeptRows, average_rows
 from halfwidth.models.separation import ColumnExtremes
 from halfwidth.models.sgd_checks import FIRST_ROWS, check_average, family_facts
 from halfwidth.models.sgd_state import SGD_SCHEMA, learner_parts
@@ -164,6 +165,9 @@ class SGDEngine:
             )
             return "too-few-rows", text
         return None
+
+    def kept(self) -> KeptRows | None:
+        return average_rows(self._learner, self._sample, self.loss, self._y_centre, self._y_scale)
 
     def likelihood(self) -> None:
         """Not kept by this engine."""

@@ -20,6 +20,7 @@ MARKERS = "osD^vPX"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (2, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (1, 1)), (0, (8, 2)))
 _LEADING = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9))
 _FEWEST_TICKS = 3
+_BELOW_AXIS = 0.45  # inches
 _BRIGHTEST = 0.82  # of plasma: what comes after is too pale on white
 
 
@@ -39,6 +40,15 @@ def new_figure(rows: int, columns: int, width: float = 5.0, height: float = 3.4,
     figure = Figure(figsize=(columns * width, rows * height), layout="constrained")
     axes = figure.subplots(rows, columns, **options)
     return figure, axes
+
+
+def new_picture(rows: Sequence[Sequence[str]], width: float, height: float) -> tuple[Any, dict[str, Any]]:
+    """A figure that a notebook shows, and its axes by name; a name that stands in several rows reaches over them."""
+    check_plot(Path("figure.png"))
+    from halfwidth.plots.picture import Picture
+
+    figure = Picture(figsize=(width, height), layout="constrained")
+    return figure, figure.subplot_mosaic([list(row) for row in rows])
 
 
 def ramp(count: int) -> list[Any]:
@@ -84,6 +94,15 @@ def tidy(axes: Any, title: str, x: str, y: str) -> None:
     axes.set_ylabel(y)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def legend_below(axes: Any, handles: Sequence[Any] | None = None, columns: int = 1) -> None:
+    """A legend under the label of the x axis, at the same distance whatever the height of the panel."""
+    from matplotlib.transforms import ScaledTranslation
+
+    below = axes.transAxes + ScaledTranslation(0.0, -_BELOW_AXIS, axes.figure.dpi_scale_trans)
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": below}
+    axes.legend(**({} if handles is None else {"handles": handles}), frameon=False, fontsize=8, ncols=columns, **place)
 
 
 def save(figure: Any, path: Path, dpi: int = 150) -> None:

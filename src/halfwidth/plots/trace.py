@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halfwidth.inference import Interval
 from halfwidth.plots.style import COLOURS, log_ticks, new_figure, save, tidy
 
 
-def plot_trace(trace: Sequence[Interval], theta_star: ArrayLike, title: str, path: Path) -> None:
-    """One panel per coordinate: the whole run, and below it the distance to the truth, magnified."""
+def plot_trace(trace: Sequence[Any], theta_star: ArrayLike, title: str, path: Path) -> None:
+    """One panel per coordinate: the whole run, and below it the distance to the truth, magnified.
+
+    `trace` are the intervals along the run.
+    """
     truth = np.asarray(theta_star, dtype=np.float64)
     n = [interval.n for interval in trace]
     estimate, lower, upper = (

@@ -71,24 +71,21 @@ class Stream:
     ) -> None:
         self._source, self.options, self._reader = source, options, reader or ReaderOptions()
         self.files, self.rereadable = source.files, source.rereadable
-        self.position = 0
         self.skipped: dict[str, int] = {}
         self.skipped_for: dict[str, int] = {}
         self.other_levels: dict[str, int] = {}
         self._last_time = -np.inf
         self._pending: Iterator[Block] | None = None
-        self._origin, self._rows_gone = Origin(source), 0
+        self._origin, self._rows_gone, self.position = Origin(source), 0, 0
         if state is None:
             self._plan = self._learn()
         else:
             self._plan = Plan.from_state(state["plan"], options)
             self.position, self.skipped = state["position"], dict(state["skipped"])
             self.skipped_for = dict(state["skipped_for"])
-            self._last_time = state["last_time"]
-            self.other_levels = dict(state["other_levels"])
+            self._last_time, self.other_levels = state["last_time"], dict(state["other_levels"])
         self.has_intercept = self._plan.design.has_intercept
-        self.target, self.columns = self._plan.target.column, self._plan.columns
-        self.left_out = self._plan.left_out
+        self.target, self.columns, self.left_out = self._plan.target.column, self._plan.columns, self._plan.left_out
         fitting = max(256, _CHUNK_CELLS // max(1, len(self.feature_names)))
         self.chunk_rows = options.chunk_rows or min(_CHUNK_ROWS, fitting)
 
@@ -104,6 +101,11 @@ class Stream:
         if not buffer:
             raise failure or NotEnoughData.rows(f"source {', '.join(self.files[:3])}", 0, 1)
         return Plan.learn(self.options, buffer, self._source.default_target)
+
+    @property
+    def share(self) -> float | None:
+        """How much of the source was read in this pass, from 0 to 1; None where its size is not known."""
+        return self._source.share(self.position)
 
     @property
     def feature_names(self) -> tuple[str, ...]:

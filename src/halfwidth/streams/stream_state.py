@@ -97,6 +97,7 @@ SPECIFICATION_SCHEMA = Schema(
     {
         "design": Variant("kind", lambda: DESIGNS, doc="from raw columns to X"),
         "offset": _NAME,
+        "target": _NAME,
     },
     title="specification of a model",
 )

@@ -6,6 +6,7 @@ import numpy as np
 
 from halfwidth.equation import Equation, Sums
 from halfwidth.equation.errors import jackknife_errors
+from halfwidth.equation.prefix import prefix_trail
 from halfwidth.equation.stability import stability
 from halfwidth.errors import NotEnoughData
 from halfwidth.inference import Diagnostics
@@ -162,5 +163,6 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         errors=errors,
         basis=every,
         df=df,
+        trail=prefix_trail(equation, engine.theta_0, params, every),
     )
     return result.with_facts(*given_status.flags(told))

@@ -143,7 +143,7 @@ class ChunkExpander:
         if self._sums is None:
             return offline_fit(rows, loss, self._start(rows), penalty, scaling, piece.ids)
         sample = self._sums.sample
-        if sample is not None and sample.holds_all:
+        if sample is not None and sample.holds_all and not loss.quadratic:
             centre = self._sums.centre(self._sums.weight * penalty)
             kept = sample.rows()
             together = Rows(

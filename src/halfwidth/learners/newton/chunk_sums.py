@@ -25,7 +25,7 @@ from halfwidth.families import Loss
 from halfwidth.families.dispersed import estimated_dispersion
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.dispersion_sums import DispersionSums
-from halfwidth.learners.newton.kept_sample import EXTRA_NUMBERS, Ids, RowSample
+from halfwidth.learners.newton.kept_sample import EXTRA_NUMBERS, PICTURED_ROWS, Ids, RowSample
 from halfwidth.learners.newton.loss_sums import GoodnessOfFit, LossSums, chunk_loss
 from halfwidth.learners.newton.newton_solver import Rows
 from halfwidth.state.containers import Nested, Optional
@@ -68,7 +68,7 @@ def _parts_fit(state: State) -> bool:
 
 
 class ChunkSums:
-    """Sums over all expanded rows, and a thinned sample of them where the loss is not quadratic."""
+    """Sums over all expanded rows, and a thinned sample of them."""
 
     SCHEMA = Schema(
         None,
@@ -79,7 +79,7 @@ class ChunkSums:
             "weight": Real(0.0, strict=True, doc="sum of the weights of expanded rows"),
             "batches": Nested(BatchStore.SCHEMA, doc="batches in time order"),
             "buckets": Optional(Nested(BucketStore.SCHEMA), doc="buckets, where rows come in groups"),
-            "sample": Optional(Nested(RowSample.SCHEMA), doc="the thinned sample, where the loss is not quadratic"),
+            "sample": Optional(Nested(RowSample.SCHEMA), doc="the thinned sample; small if the loss is quadratic"),
             "losses": Nested(LossSums.SCHEMA, doc="the loss and the moments of targets"),
             "dispersion": Nested(DispersionSums.SCHEMA, doc="the equation of the dispersion, where it is estimated"),
         },
@@ -97,7 +97,7 @@ class ChunkSums:
         self.smoothing = np.zeros(size)
         self.weight = 0.0
         self.moments = np.zeros(2)  # sums of squared scores and of the weights of the slope
-        self.sample = None if loss.quadratic else RowSample(size)
+        self.sample: RowSample | None = RowSample(size, PICTURED_ROWS if loss.quadratic else None)
         self.losses = LossSums()
         self.dispersions = None if estimated_dispersion(loss) is None else DispersionSums(size)
 
@@ -193,7 +193,8 @@ class ChunkSums:
         self.weight = float(state["weight"])
         self.batches = BatchStore.from_state(state["batches"])
         self.buckets = None if state["buckets"] is None else BucketStore.from_state(state["buckets"])
-        self.sample = None if state["sample"] is None else RowSample.from_state(state["sample"])
+        most = PICTURED_ROWS if self.loss.quadratic else None
+        self.sample = None if state["sample"] is None else RowSample.from_state(state["sample"], most)
         self.losses = LossSums.from_state(state["losses"])
         if "dispersion" in state:
             self.dispersions = DispersionSums.from_state(state["dispersion"])

@@ -32,6 +32,8 @@ MOST_NUMBERS = 2**19
 MOST_WIDE_NUMBERS = 2**22
 FEWEST_ROWS = 1_024
 EXTRA_NUMBERS = 5
+PICTURED_ROWS = 4_096
+"""Kept where the expansion is exact, for pictures of the residuals only."""
 
 
 def hashed(index: Ids) -> Ids:
@@ -76,9 +78,9 @@ class RowSample:
         title="thinned sample of rows",
     )
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, most: int | None = None) -> None:
         self.size = size
-        self.capacity = capacity_for_sample(size)
+        self.capacity = min(capacity_for_sample(size), most or MOST_NUMBERS)
         self.thinning = 0
         self.count = 0
         self._rows = np.empty((0, size + EXTRA_NUMBERS))
@@ -99,6 +101,8 @@ class RowSample:
         """Take in those of the rows, numbered from `first` and expanded at eta, that the hash selects."""
         index = np.arange(first, first + len(rows), dtype=np.uint64)
         kept = self._selected(index)
+        if not len(kept):
+            return
         while self.count + len(kept) > self.capacity:
             self.thinning += 1
             stay = self._selected(self._index[: self.count])
@@ -164,9 +168,9 @@ class RowSample:
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def from_state(cls, state: dict[str, Any], most: int | None = None) -> Self:
         rows = np.array(state["rows"], dtype=np.float64)
-        sample = cls(rows.shape[1] - EXTRA_NUMBERS)
+        sample = cls(rows.shape[1] - EXTRA_NUMBERS, most)
         sample.thinning, sample.count = int(state["thinning"]), len(rows)
         sample._rows, sample._index = rows, np.array(state["index"], dtype=np.uint64)
         sample._ids = np.array(state["ids"], dtype=np.uint64)

@@ -69,7 +69,7 @@ def _scaled_once_expanded(state: State) -> bool:
 
 def _sample_unless_quadratic(state: State) -> bool:
     sums, quadratic = state["sums"], make_loss(state["loss"], **state["options"]).quadratic
-    return sums is None or (sums["sample"] is None) == quadratic
+    return sums is None or quadratic or sums["sample"] is not None
 
 
 def _dispersion_if_estimated(state: State) -> bool:
@@ -87,7 +87,7 @@ RELATIONS = (
     Relation("put fewer rows aside than fill a chunk", lambda s: len(s["pending"]) < s["chunk_rows"]),
     Relation("have sums of as many coefficients as it has", _parts_have_one_size),
     Relation("have centres and scales of columns when rows were expanded", _scaled_once_expanded),
-    Relation("have a sample exactly where the loss is not quadratic", _sample_unless_quadratic),
+    Relation("have a sample where the loss is not quadratic", _sample_unless_quadratic),
     Relation("have buckets exactly when it is grouped", _buckets_if_grouped),
     Relation("have the equation of a dispersion exactly where one is estimated", _dispersion_if_estimated),
 )

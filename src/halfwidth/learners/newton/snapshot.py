@@ -10,9 +10,11 @@ import numpy as np
 from halfwidth.equation.batch_sums import Sums
 from halfwidth.equation.equation import Equation
 from halfwidth.equation.errors import Errors, jackknife_errors
+from halfwidth.equation.prefix import prefix_trail
 from halfwidth.equation.stability import FEWEST_BATCHES, Stability, stability
 from halfwidth.equation.wide_errors import WIDE, WideErrors, wide_errors
 from halfwidth.families import Loss
+from halfwidth.inference.trail import Trail
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.loss_sums import GoodnessOfFit
@@ -101,6 +103,12 @@ class NewtonSnapshot:
         G = self.scaling.matrix @ self.errors.whitened.C @ self.errors.whitened.C.T
         information = np.einsum("mi,bij,mj->bm", G, time.A, G, optimize=True)
         return stability(residuals @ G.T, information, time.rows)
+
+    @cached_property
+    def trail(self) -> Trail | None:
+        """How the coefficients settled, on the user's scale; None where they are too many to look."""
+        time = Equation(self.time.H, self.time.b - self.time_correction, self.time.n)
+        return prefix_trail(time, self.reference, self.centre, self.scaling.matrix, self.weight * self.penalty)
 
     def naive_covariance(self) -> Vector:
         """What one would report if rows were independent and the family's variance function right."""

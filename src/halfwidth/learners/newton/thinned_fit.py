@@ -25,10 +25,9 @@ def thinned_fit(sums: ChunkSums, loss: Loss, penalty: Vector, scaling: Scaling, 
     wide = sums.batches.single
     time = sums.batches.closed(copy=not wide)
     refined = Refined(centre, curvature, np.zeros((size, size)), True, np.zeros(0))
-    left_out, rows = np.zeros(size), None
-    if sums.sample is not None:
+    left_out, rows = np.zeros(size), None if sums.sample is None else sums.sample.rows()
+    if sums.sample is not None and rows is not None and not loss.quadratic:
         refined = _refined(sums, loss, refined, full, anchored)
-        rows = sums.sample.rows()
         left_out = _by_batch(refined.remainders, sums.sample, time, rows)
     snapshot = NewtonSnapshot(
         n=n, weight=sums.weight, scaling=scaling, loss=loss, centre=refined.centre, curvature=refined.curvature,
@@ -67,7 +66,7 @@ def _dispersion(sums: ChunkSums, rows: Rows | None, loss: Loss, centre: Vector) 
     family = estimated_dispersion(loss)
     if family is not None and not family.steers:
         return family.scale * freedom
-    if rows is None:
+    if rows is None or loss.quadratic:
         return sums.dispersion(centre) * freedom
     return dispersion(rows, loss, rows.eta(centre), 0) * freedom
 

@@ -96,10 +96,7 @@ class FormulaDesign:
         Numbers come first, so that a row that cannot be used brings no level.
         """
         rows = self.inputs.numbers(parts, faults, self.predictors if rules.predicting else None)
-        response = offset = None
-        if self.computes_response and self.formula.response is not None and not rules.predicting:
-            response = rows.evaluate(self.formula.response)
-            faults.mark(beyond(response), FORMULA, self.formula.response_name, NO_NUMBER)
+        offset, response = None, None if rules.predicting else self._response(rows, faults)
         for expression in self._offsets:
             offset = rows.evaluate(expression) + (0.0 if offset is None else offset)
         if offset is not None:
@@ -109,6 +106,17 @@ class FormulaDesign:
         if rules.unknown_level != "error":
             self._grow(rows, faults.usable(rules.stops) & learning, in_order=True)
         return DesignRows(self._fill(rows, faults), response, offset)
+
+    def response(self, parts: Sequence[Block], faults: Faults) -> Array | None:
+        """The response of these rows, where the formula computes it."""
+        return self._response(self.inputs.numbers(parts, faults), faults) if self.computes_response else None
+
+    def _response(self, rows: Inputs, faults: Faults) -> Array | None:
+        if not self.computes_response or self.formula.response is None:
+            return None
+        response = rows.evaluate(self.formula.response)
+        faults.mark(beyond(response), FORMULA, self.formula.response_name, NO_NUMBER)
+        return response
 
     def _fill(self, rows: Inputs, faults: Faults) -> Array:
         X = np.zeros((faults.rows, len(self._names)))

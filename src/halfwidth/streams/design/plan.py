@@ -121,7 +121,7 @@ class Plan:
     @property
     def specification(self) -> Specification:
         """What a model needs to predict from raw columns."""
-        return Specification(self.design, self.options.offset)
+        return Specification(self.design, self.options.offset, self.target.column)
 
     def to_state(self) -> dict[str, Any]:
         return {

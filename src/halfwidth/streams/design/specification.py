@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfwidth.errors import InputError
 from halfwidth.streams.block import Array, Block
 from halfwidth.streams.design.bad_rows import Faults, missing_column
-from halfwidth.streams.design.columns import ColumnsDesign, Design, RowRules, number_column
+from halfwidth.streams.design.columns import ColumnsDesign, Design, RowRules, number_column, text_column
 from halfwidth.streams.design.explain import explain_cell
 from halfwidth.streams.design.formulas import FormulaDesign
 from halfwidth.streams.sources.reader_options import ReaderOptions
@@ -39,10 +40,12 @@ class Specification:
         From raw columns to X.
     offset : str, optional
         The column of offsets, if the model was fitted with one.
+    target : str, optional
+        The column that was explained, or what the formula calls it.
     """
 
-    def __init__(self, design: Design, offset: str | None = None) -> None:
-        self.design, self.offset = design, offset
+    def __init__(self, design: Design, offset: str | None = None, target: str | None = None) -> None:
+        self.design, self.offset, self.target = design, offset, target
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -92,19 +95,46 @@ class Specification:
         BadRow
             For the first row that cannot be used.
         """
-        parts = [block for block in as_source(table, ReaderOptions()).blocks(None) if block.rows]
-        needed = self.columns if with_offset else self.design.predictors
-        for block in parts:
-            for column in () if block.sparse else needed:
-                if column not in block.batch.schema.names:
-                    raise missing_column(block.file, column, block.batch.schema.names)
+        parts = _parts(table, self.columns if with_offset else self.design.predictors)
         if not parts:
             return PredictorRows(np.empty((0, len(self.design.feature_names))), None, Faults(0))
         made = self.convert(parts, with_offset=with_offset)
-        first = made.faults.first()
-        if first is not None:
-            raise explain_cell(parts, first, made.faults.why(first))
+        _check(parts, made.faults)
         return made
+
+    def targets(self, table: Any, *, words: bool) -> NDArray[Any]:
+        """The observed targets of a table of raw columns, as `score` needs them.
+
+        Parameters
+        ----------
+        table : object
+            Anything in memory that `open_stream` reads.
+        words : bool
+            Whether targets are text.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Numbers, or text.
+
+        Raises
+        ------
+        BadRow
+            For the first row without a usable target, or if there is no such column.
+        """
+        design = self.design
+        computed = isinstance(design, FormulaDesign) and design.computes_response
+        if self.target is None:
+            raise InputError("the model does not know its target; give y")
+        parts = _parts(table, design.columns if computed else (self.target,))
+        faults = Faults(sum(part.rows for part in parts))
+        if words:
+            found: NDArray[Any] = text_column(parts, self.target, faults)
+        else:
+            made = design.response(parts, faults) if isinstance(design, FormulaDesign) else None
+            found = number_column(parts, self.target, faults) if made is None else made
+        _check(parts, faults)
+        return found
 
     def reads(self, X: Any) -> bool:
         """Whether X is a table of raw columns, not a matrix whose columns are those of the design.
@@ -132,7 +162,7 @@ class Specification:
         dict
             Valid under `halfwidth.streams.stream_state.SPECIFICATION_SCHEMA`.
         """
-        return {"design": self.design.to_state(), "offset": self.offset}
+        return {"design": self.design.to_state(), "offset": self.offset, "target": self.target}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
@@ -148,7 +178,23 @@ class Specification:
         Specification
             The same.
         """
-        return cls(design_from_state(state["design"]), state["offset"])
+        return cls(design_from_state(state["design"]), state["offset"], state["target"])
+
+
+def _parts(table: Any, needed: Sequence[str]) -> list[Block]:
+    """The blocks of a table, which must have the columns."""
+    parts = [block for block in as_source(table, ReaderOptions()).blocks(None) if block.rows]
+    for block in parts:
+        for column in () if block.sparse else needed:
+            if column not in block.batch.schema.names:
+                raise missing_column(block.file, column, block.batch.schema.names)
+    return parts
+
+
+def _check(parts: Sequence[Block], faults: Faults) -> None:
+    first = faults.first()
+    if first is not None:
+        raise explain_cell(parts, first, faults.why(first))
 
 
 def design_from_state(state: dict[str, Any]) -> Design:

@@ -75,6 +75,11 @@ class CheckedFile:
                 self.check()
         return piece
 
+    @property
+    def done(self) -> int:
+        """How many bytes were read, of those that it had at first."""
+        return 0 if self._stamp is None or self._left is None else self._stamp.size - self._left
+
     def check(self) -> None:
         """Raise `ChangedFile` unless the file is what it was."""
         if self._stamp is not None:

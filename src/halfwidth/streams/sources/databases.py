@@ -68,6 +68,10 @@ class DatabaseSource:
             if before > skip:
                 yield block.cut(max(0, skip - block.before), block.rows)
 
+    def share(self, rows: int) -> float | None:
+        """Not known: how many rows a query gives is known at its end."""
+        return None
+
     def _batches(self) -> Iterator[Any]:
         try:
             yield from self._sqlite() if self._scheme == "sqlite" else self._duckdb()

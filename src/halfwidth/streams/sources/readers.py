@@ -33,6 +33,8 @@ class TextSettings:
 
     def __init__(self, options: ReaderOptions, dialect: Dialect | None = None) -> None:
         self.options, self.dialect = options, dialect
+        self.reading: CheckedFile | None = None
+        """The file whose bytes are read now."""
 
 
 def read_blocks(file: DataFile, selection: Selection, settings: TextSettings, skip: int = 0) -> Iterator[Block]:
@@ -86,16 +88,6 @@ def _piped_blocks(stream: ByteStream, name: str, selection: Selection, settings:
     return _csv_blocks(stream, name, selection, settings)
 
 
-def count_rows(file: DataFile) -> int | None:
-    """How many rows a file holds, where that is cheap to know (Parquet); else None."""
-    if file.format != "parquet":
-        return None
-    try:
-        return int(need("pyarrow.parquet").read_metadata(file.name).num_rows)
-    except (OSError, need("pyarrow").ArrowException):
-        return None  # the reader will say what is wrong with it
-
-
 def drop(blocks: Iterator[Block], skip: int) -> Iterator[Block]:
     """The blocks without the rows of the file before row `skip`."""
     for block in blocks:
@@ -124,7 +116,7 @@ def _guarded(blocks: Iterator[Block], file: str, row: int) -> Iterator[Block]:
 
 
 def _read_text(file: DataFile, selection: Selection, settings: TextSettings) -> Iterator[Block]:
-    checked = CheckedFile(file.name, file.stamp)
+    checked = settings.reading = CheckedFile(file.name, file.stamp)
     try:
         stream = ByteStream(checked, file.compression)
         if file.format == "ndjson":

@@ -11,8 +11,9 @@ from halfwidth.streams.block import Block, need
 from halfwidth.streams.sources.databases import DatabaseSource, is_address
 from halfwidth.streams.sources.files import DataFile, describe_all, find_files
 from halfwidth.streams.sources.reader_options import Dialect, ReaderOptions
-from halfwidth.streams.sources.readers import STDIN, TextSettings, count_rows, read_blocks, read_pipe, read_stdin
+from halfwidth.streams.sources.readers import STDIN, TextSettings, read_blocks, read_pipe, read_stdin
 from halfwidth.streams.sources.selection import Selection
+from halfwidth.streams.sources.sizes import SizeOfFiles, count_rows, rows_of_table, share_of
 from halfwidth.streams.sources.tables import TABLE, chunk_blocks, is_pair, is_row, is_table, row_blocks, table_blocks
 
 _KINDS = (
@@ -38,6 +39,9 @@ class Source(Protocol):
 
     def blocks(self, columns: Sequence[str] | None, skip: int = 0) -> Iterator[Block]: ...
 
+    def share(self, rows: int) -> float | None:
+        """How much of it was read, from 0 to 1, after this many rows of a pass; None where its size is not known."""
+
 
 class FileSource:
     """Files, one after the other.
@@ -57,6 +61,7 @@ class FileSource:
 
     def __init__(self, files: Sequence[DataFile], options: ReaderOptions, dialect: Dialect | None = None) -> None:
         self._files, self.settings = list(files), TextSettings(options, dialect)
+        self._size = SizeOfFiles(self._files)
 
     def narrow(self, columns: Sequence[str]) -> None:
         """Each call of `blocks` says which columns it wants."""
@@ -66,7 +71,8 @@ class FileSource:
         return tuple(file.name for file in self._files)
 
     def blocks(self, columns: Sequence[str] | None, skip: int = 0) -> Iterator[Block]:
-        for file in self._files:
+        for at, file in enumerate(self._files):
+            self._size.at, self.settings.reading = at, None
             rows = count_rows(file) if skip else None
             if rows is not None and rows <= skip:
                 skip -= rows
@@ -77,6 +83,9 @@ class FileSource:
                 if end > skip:
                     yield block.cut(max(0, skip - block.before), block.rows)
             skip = max(0, skip - end)
+
+    def share(self, rows: int) -> float | None:
+        return self._size.share(rows, self.settings.reading)
 
 
 class OnceSource:
@@ -109,6 +118,9 @@ class OnceSource:
         blocks, self._blocks = self._blocks, None
         return drop_total(blocks, skip)
 
+    def share(self, rows: int) -> float | None:
+        return None
+
 
 class TableSource:
     """A table in memory, or a list of chunks: it can be read as often as one likes."""
@@ -129,6 +141,9 @@ class TableSource:
             for table, name in zip(self._tables, self.files, strict=True)
         )
         return drop_total((block for blocks in pieces for block in blocks), skip)
+
+    def share(self, rows: int) -> float | None:
+        return share_of(rows, [rows_of_table(table) for table in self._tables])
 
 
 def drop_total(blocks: Iterable[Block], skip: int) -> Iterator[Block]:
@@ -223,3 +238,6 @@ class RowsSource:
     def blocks(self, columns: Sequence[str] | None, skip: int = 0) -> Iterator[Block]:
         """The blocks after the first `skip` rows."""
         return drop_total(row_blocks(self._rows, "<rows>"), skip)
+
+    def share(self, rows: int) -> float | None:
+        return share_of(rows, [len(self._rows)])

@@ -1,0 +1,82 @@
+"""`score` of models that keep their specification: the target may stand in the table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from halfwidth.errors import InputError
+from halfwidth.models import sklearn_base
+
+if TYPE_CHECKING:
+    from halfwidth.models.base import StreamModel
+
+
+class RegressorMixin(sklearn_base.RegressorMixin):
+    """Scikit-learn's, whose `score` takes the target from a table of raw columns."""
+
+    def score(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
+        """Return R squared of the predictions.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, p), or a table
+            The features, or the raw columns of a model of `halfwidth.fit`.
+        y : array_like of shape (n,), optional
+            The targets; taken from a table of raw columns when none are given.
+        sample_weight : array_like of shape (n,), optional
+            The weights of the rows.
+
+        Returns
+        -------
+        float
+            1 for a perfect prediction, 0 for the mean.
+        """
+        return super().score(X, observed(self, X, y), sample_weight)
+
+
+class ClassifierMixin(sklearn_base.ClassifierMixin):
+    """Scikit-learn's, whose `score` takes the labels from a table of raw columns."""
+
+    def score(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
+        """Return the share of rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, p), or a table
+            The features, or the raw columns of a model of `halfwidth.fit`.
+        y : array_like of shape (n,), optional
+            The labels; taken from a table of raw columns when none are given.
+        sample_weight : array_like of shape (n,), optional
+            The weights of the rows.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        return super().score(X, observed(self, X, y), sample_weight)
+
+
+def observed(model: StreamModel | Any, X: Any, y: ArrayLike | None) -> Any:
+    """The targets given, or those in the table of raw columns X."""
+    if y is not None:
+        return y
+    specification = getattr(model, "specification_", None)
+    if specification is None or not specification.reads(X):
+        raise InputError(
+            "y must be given: only a model of halfwidth.fit finds the target by itself, in a table with raw columns"
+        )
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return specification.targets(X, words=False)
+    words = isinstance(classes[0], str)
+    found = specification.targets(X, words=words)
+    labels = classes if words else np.asarray(classes, dtype=np.float64)
+    made = np.argmax(found[:, None] == labels, axis=1)
+    wrong = found != labels[made]
+    if wrong.any():
+        raise InputError.of("y", f"hold the classes {classes.tolist()} only", found[wrong][0])
+    return classes[made]
