@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from halfwidth.models.base import StreamModel
 
 
-class RegressorMixin(sklearn_base.RegressorMixin):
-    """Scikit-learn's, whose `score` takes the target from a table of raw columns."""
+class _FindsTarget:
+    """A score that takes the target from a table of raw columns."""
 
     def score(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
-        """Return R squared of the predictions.
+        """Return R squared of the predictions; for classes the share of rows whose class is predicted.
 
         Parameters
         ----------
@@ -32,32 +32,18 @@ class RegressorMixin(sklearn_base.RegressorMixin):
         Returns
         -------
         float
-            1 for a perfect prediction, 0 for the mean.
+            1 for a perfect prediction.
         """
-        return super().score(X, observed(self, X, y), sample_weight)
+        plain: Any = super()
+        return float(plain.score(X, observed(self, X, y), sample_weight))
 
 
-class ClassifierMixin(sklearn_base.ClassifierMixin):
-    """Scikit-learn's, whose `score` takes the labels from a table of raw columns."""
+class RegressorMixin(_FindsTarget, sklearn_base.RegressorMixin):
+    """Scikit-learn's, with such a score."""
 
-    def score(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of rows whose class is predicted.
 
-        Parameters
-        ----------
-        X : array_like of shape (n, p), or a table
-            The features, or the raw columns of a model of `halfwidth.fit`.
-        y : array_like of shape (n,), optional
-            The labels; taken from a table of raw columns when none are given.
-        sample_weight : array_like of shape (n,), optional
-            The weights of the rows.
-
-        Returns
-        -------
-        float
-            Between 0 and 1.
-        """
-        return super().score(X, observed(self, X, y), sample_weight)
+class ClassifierMixin(_FindsTarget, sklearn_base.ClassifierMixin):
+    """Scikit-learn's, with such a score."""
 
 
 def observed(model: StreamModel | Any, X: Any, y: ArrayLike | None) -> Any:

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     class RegressorMixin(BaseEstimator):
         """A score for regressions."""
 
-        def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+        def score(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float: ...
 
     class ClassifierMixin(BaseEstimator):
         """A score for classifiers."""
 
         classes_: NDArray[Any]
 
-        def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float: ...
+        def score(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float: ...
 
     class NotFittedError(ValueError, AttributeError):
         """An estimator that has seen no rows."""
