@@ -45,7 +45,7 @@ class Reach:
         return tuple(2**power for power in range(_FIRST, self.auto_top + 1))
 
 
-REACHES = {"paper": Reach(10, 24, 32, 22), "smoke": Reach(1, 16, 4, 13)}
+REACHES = {"paper": Reach(10, 24, 100, 22), "smoke": Reach(1, 16, 4, 13)}
 
 CASES: tuple[Case, ...] = (
     *(Case("linear", dim, epsilon, A) for epsilon in (0.0, 0.5) for dim in (2, 5, 10)),
