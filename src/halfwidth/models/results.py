@@ -19,6 +19,7 @@ from halfwidth.inference.contrasts import ContrastTest
 from halfwidth.inference.pictured import Pictured, chosen_level, picture_of
 from halfwidth.inference.summary import coefficient_rows, finite, marked_names, warning_lines
 from halfwidth.inference.tables import CoefficientTable, Summary
+from halfwidth.kernels.arrays import Vector
 from halfwidth.models.basis import Basis
 from halfwidth.models.goodness import Goodness, Likelihood
 from halfwidth.models.kept_rows import KeptRows
@@ -164,6 +165,23 @@ class RegressionResult(NamedCoefficients, Goodness, Pictured):
         eta = rows @ self.core.params + np.asarray(offset, dtype=np.float64)
         noise = self.basis.dispersion if self.family == "linear" else None
         return Prediction(eta, std_error, self.loss, self.core, rows, noise)
+
+    def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> Vector:
+        """Return the means, or quantiles, at the rows of X, as `get_prediction` takes them.
+
+        Parameters
+        ----------
+        X : array_like of shape (m, p)
+            The rows.
+        offset : array_like of shape (m,), optional
+            Added to the linear predictor.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            The predictions.
+        """
+        return self.get_prediction(X, offset).predicted_mean
 
     def to_frame(self, level: float | None = None) -> Any:
         """Return the table of coefficients as a pandas frame.
