@@ -8,6 +8,7 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer.main
 
@@ -32,7 +33,8 @@ def modules_with_examples():
 
 @pytest.mark.parametrize("name", modules_with_examples())
 def test_docstring_examples_run(name):
-    outcome = doctest.testmod(importlib.import_module(name))
+    """As in NumPy's own documentation, `np` is taken to be imported."""
+    outcome = doctest.testmod(importlib.import_module(name), extraglobs={"np": np})
     assert outcome.attempted > 0
     assert outcome.failed == 0
 

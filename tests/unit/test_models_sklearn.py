@@ -122,16 +122,6 @@ def test_arguments_are_checked():
         _ = LinearRegression().coef_
 
 
-def test_docstring_examples_run():
-    import doctest
-
-    import halfwidth.models.regressors
-
-    outcome = doctest.testmod(halfwidth.models.regressors)
-    assert outcome.attempted > 3
-    assert outcome.failed == 0
-
-
 @pytest.mark.parametrize("name", ["obm-normal", "batch-means", "lugsail", "random-scaling"])
 def test_methods_of_the_table_can_be_named(name):
     rng = np.random.default_rng(6)

@@ -59,7 +59,6 @@ def make_loss(family: str, **options: Any) -> Loss:
 
     Examples
     --------
-    >>> import numpy as np
     >>> make_loss("logistic").mean(np.array([0.0])).tolist()
     [0.5]
     """

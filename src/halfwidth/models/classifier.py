@@ -38,7 +38,6 @@ class LogisticRegression(ClassifierMixin, StreamModel):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import halfwidth as hw
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((4_000, 1))

@@ -25,7 +25,6 @@ class GammaRegressor(DevianceRegressor):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import halfwidth as hw
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((4_000, 1))
@@ -67,7 +66,6 @@ class NegativeBinomialRegressor(DevianceRegressor):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import halfwidth as hw
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((4_000, 1))

@@ -135,7 +135,6 @@ def fit(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import pandas as pd
     >>> import halfwidth as hw
     >>> rng = np.random.default_rng(0)

@@ -64,7 +64,6 @@ def load(path: str | os.PathLike[str]) -> StreamModel:
     Examples
     --------
     >>> import os, tempfile
-    >>> import numpy as np
     >>> import halfwidth as hw
     >>> rng = np.random.default_rng(0)
     >>> model = hw.LinearRegression().fit(rng.standard_normal((200, 1)), rng.standard_normal(200))

@@ -40,7 +40,6 @@ class LinearRegression(RegressorMixin, StreamModel):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import halfwidth as hw
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((2_000, 2))
@@ -64,7 +63,6 @@ class PoissonRegressor(DevianceRegressor):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import halfwidth as hw
     >>> rng = np.random.default_rng(1)
     >>> X = rng.standard_normal((4_000, 1))
@@ -96,7 +94,6 @@ class QuantileRegressor(RegressorMixin, StreamModel):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import halfwidth as hw
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((4_000, 1))
@@ -134,7 +131,6 @@ class HuberRegressor(RegressorMixin, StreamModel):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import halfwidth as hw
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((4_000, 1))

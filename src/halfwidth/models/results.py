@@ -64,7 +64,6 @@ class RegressionResult(NamedCoefficients, Goodness, Pictured):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import halfwidth as hw
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((2_000, 2))

@@ -65,7 +65,6 @@ class PowerStep:
 
     Examples
     --------
-    >>> import numpy as np
     >>> PowerStep(2.0, 0.505)(np.array([1, 100])).round(4).tolist()
     [2.0, 0.1954]
     """
@@ -97,7 +96,6 @@ class ConstantStep:
 
     Examples
     --------
-    >>> import numpy as np
     >>> ConstantStep(0.1)(np.array([1, 100])).tolist()
     [0.1, 0.1]
     """
@@ -125,7 +123,6 @@ class Threshold:
 
     Examples
     --------
-    >>> import numpy as np
     >>> Threshold()(np.array([0, 1, 100])).round(2).tolist()
     [inf, 10.0, 2.51]
     """
@@ -160,7 +157,6 @@ class TruncationSets:
 
     Examples
     --------
-    >>> import numpy as np
     >>> TruncationSets()(np.array([0, 1, 2])).tolist()
     [10.0, 11.0, 12.0]
     """

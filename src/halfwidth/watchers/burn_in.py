@@ -102,7 +102,6 @@ class BurnIn(Watcher):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from halfwidth.watchers import FixedBatchMeans
     >>> watcher = BurnIn(lambda: FixedBatchMeans(1), share=0.05)
     >>> watcher.update_many(np.random.default_rng(0).standard_normal((50_000, 1))).discarded

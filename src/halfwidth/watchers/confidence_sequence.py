@@ -72,7 +72,6 @@ class ConfidenceSequence(Watcher):
 
     Examples
     --------
-    >>> import numpy as np
     >>> watcher = ConfidenceSequence(EqualBatchMeans(1), tightest=10_000)
     >>> watcher.update_many(np.random.default_rng(0).standard_normal((10_000, 1))).n_seen
     10000

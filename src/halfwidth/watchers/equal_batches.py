@@ -64,7 +64,6 @@ class EqualBatchMeans(BandwidthWatcher):
 
     Examples
     --------
-    >>> import numpy as np
     >>> watcher = EqualBatchMeans(2).update_many(np.random.default_rng(0).standard_normal((1000, 2)))
     >>> watcher.block_rows(), watcher.law().degrees_of_freedom
     (128, 6.0)

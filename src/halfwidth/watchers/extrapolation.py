@@ -77,7 +77,6 @@ class Extrapolated(DyadicWatcher):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from halfwidth import PowerStep
     >>> watcher = Extrapolated(1, step=PowerStep(0.5, 0.7))
     >>> k = np.arange(1, 5001)

@@ -62,7 +62,6 @@ class FixedBatchMeans(DyadicWatcher):
 
     Examples
     --------
-    >>> import numpy as np
     >>> watcher = FixedBatchMeans(2, batches=10)
     >>> watcher.update_many(np.random.default_rng(0).standard_normal((1000, 2))).law().degrees_of_freedom
     9.0

@@ -92,7 +92,6 @@ class FunctionalScaling(ViewedWatcher):
 
     Examples
     --------
-    >>> import numpy as np
     >>> watcher = FunctionalScaling(2, power=4).update_many(np.random.default_rng(0).standard_normal((1000, 2)))
     >>> bool(watcher.interval([1.0, 1.0]).covers(0.0))
     True

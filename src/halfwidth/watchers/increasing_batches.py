@@ -113,7 +113,6 @@ class IncreasingBatchMeans(StudentWatcher):
 
     Examples
     --------
-    >>> import numpy as np
     >>> watcher = IncreasingBatchMeans(2, planned_rows=1000)
     >>> watcher.update_many(np.random.default_rng(0).standard_normal((1000, 2))).law().degrees_of_freedom
     5.0

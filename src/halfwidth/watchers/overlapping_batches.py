@@ -74,7 +74,6 @@ class OverlappingBatchMeans(ViewedWatcher):
     Examples
     --------
     A watcher sees the iterates of a learner:
-    >>> import numpy as np
 
     >>> import halfwidth as hw
     >>> watcher = hw.OverlappingBatchMeans(2)

@@ -92,7 +92,6 @@ class RandomScaling(ViewedWatcher):
 
     Examples
     --------
-    >>> import numpy as np
     >>> watcher = RandomScaling(1).update_many(np.random.default_rng(0).standard_normal((1000, 1)))
     >>> round(6**0.5 * watcher.law().quantile(0.95), 3)  # in the paper's scale
     6.747

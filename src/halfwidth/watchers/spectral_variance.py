@@ -67,7 +67,6 @@ class SpectralVariance(WindowWatcher):
 
     Examples
     --------
-    >>> import numpy as np
     >>> watcher = SpectralVariance(2).update_many(np.random.default_rng(0).standard_normal((20_000, 2)))
     >>> watcher.block_rows(), round(watcher.law().degrees_of_freedom, 1)
     (1664, 17.6)
