@@ -1,10 +1,12 @@
 """Ask and tell: the same as the compiled loop, with anyone's gradients; states; ways that cannot be mixed."""
 
+import threading
+
 import numpy as np
 import pytest
 
 from halfwidth import Auto, FixedBatchMeans
-from halfwidth.errors import InputError, NotEnoughData
+from halfwidth.errors import Busy, HalfInterrupted, InputError, NotEnoughData
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.problems import problem
 
@@ -42,16 +44,17 @@ def drive(learner, world, n, *, hessian, summed=False, seed=4):
 @pytest.mark.parametrize(("name", "settings"), [("swap-game", {"rho": 0.5}), ("seed-logistic", {"dim": 2})])
 def test_the_same_rows_give_the_same_interval_as_the_compiled_loop(name, settings, hessian):
     world = problem(name, **settings)
-    compiled = Auto(world, gradient_only=not hessian, seed=4).run(6_400)
-    watcher = FixedBatchMeans(2)
+    watcher, watched = FixedBatchMeans(2), FixedBatchMeans(2)
+    compiled = Auto(world, gradient_only=not hessian, seed=4, watchers=[watched]).run(6_400)
     told = Auto(dim=2, seed=4, chunk_rows=64, watchers=[watcher], theta_0=world.theta_0)
     drive(told, world, 6_400, hessian=hessian, summed=not hessian)
     one, other = compiled.result(), told.result()
     np.testing.assert_allclose(other.params, one.params, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(other.bse, one.bse, rtol=1e-10)
-    np.testing.assert_allclose(told.theta_bar, compiled.theta_bar, atol=1e-2)  # the loop counts a step with its row
+    np.testing.assert_allclose(told.theta_bar, compiled.theta_bar, rtol=1e-10, atol=1e-12)
     assert one.law.nu == pytest.approx(other.law.nu, rel=1e-10)
     assert watcher.n_seen == told.n_seen == 6_400
+    np.testing.assert_allclose(watcher.covariance(), watched.covariance(), rtol=1e-8)
 
 
 def test_a_told_run_resumes_to_the_bit():
@@ -132,3 +135,47 @@ def test_what_is_told_is_checked_before_anything_is_taken_in():
         Auto(dim=2, feedback="maybe")
     with pytest.raises(NotEnoughData):
         learner.result()
+
+
+class FaultyWatcher(FixedBatchMeans):
+    """Fails once, in the middle of a call."""
+
+    def take(self, thetas):
+        raise RuntimeError("disk full")
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["request", "own-theta"])
+def test_a_tell_that_ends_halfway_leaves_an_object_that_refuses(own):
+    learner = Auto(dim=2, watchers=[FaultyWatcher(2)])
+    request = None if own else learner.ask()
+    with pytest.raises(RuntimeError, match="disk full"):
+        if own:
+            learner.tell(theta=np.zeros(2), gradients=np.ones((64, 2)), hessian=np.eye(2))
+        else:
+            learner.tell(request, np.ones((len(request.points), 2)))
+    for call in (learner.ask, learner.to_state, learner.result):
+        with pytest.raises(HalfInterrupted):
+            call()
+
+
+def test_two_threads_in_one_conversation_raise():
+    learner, inside, leave = Auto(dim=2), threading.Event(), threading.Event()
+
+    class Slow(FixedBatchMeans):
+        def take(self, thetas):
+            inside.set()
+            leave.wait(30.0)
+            return super().take(thetas)
+
+    learner.watchers = (Slow(2),)
+    request = learner.ask()
+    thread = threading.Thread(target=lambda: learner.tell(request, np.ones((len(request.points), 2))))
+    thread.start()
+    assert inside.wait(30.0)
+    with pytest.raises(Busy):
+        learner.ask()
+    with pytest.raises(Busy):
+        learner.tell(request, np.ones((len(request.points), 2)))
+    leave.set()
+    thread.join()
+    assert learner.n_seen == 64

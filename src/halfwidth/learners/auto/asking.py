@@ -97,7 +97,7 @@ def summed(gradients: ArrayLike, request: Request) -> Vector:
     array = np.asarray(gradients, dtype=np.float64)
     points, dim = request.points.shape
     if array.shape == (points, request.rows, dim):
-        array = array.sum(axis=1)
+        array = np.ones(request.rows) @ array
     elif array.shape != (points, dim):
         rule = f"have shape ({points}, {request.rows}, {dim}), or ({points}, {dim}) where they are summed over the rows"
         raise InputError.of("gradients", rule, array.shape)

@@ -35,6 +35,7 @@ from halfwidth.learners.trajectory import Seed
 from halfwidth.problems import Problem
 from halfwidth.state.containers import Optional
 from halfwidth.state.fields import Bool, Fields, Text, Whole
+from halfwidth.state.guard import guard_of
 from halfwidth.state.schema import validate
 from halfwidth.watchers import Watcher
 from halfwidth.watchers.base import Critical
@@ -122,9 +123,10 @@ class Auto(Engines):
         Request
             The open request; the same one until it is told.
         """
-        self._enter("ask")
-        assert self._conversation is not None
-        return self._conversation.ask()
+        with guard_of(self):
+            self._enter("ask")
+            assert self._conversation is not None
+            return self._conversation.ask()
 
     def tell(
         self,
@@ -163,13 +165,15 @@ class Auto(Engines):
         """
         if (request is None) == (theta is None) or gradients is None:
             raise InputError("tell takes a request and its gradients, or theta=, gradients= and hessian= of your own")
-        if request is not None:
-            self._enter("ask")
-            assert self._conversation is not None
-            self._conversation.tell(request, gradients, hessian)
-            self._add_rows(request.theta, request.rows)
-            return self
-        self._observe(check_vector("theta", np.asarray(theta, dtype=np.float64), self.problem.dim), gradients, hessian)
+        with guard_of(self):
+            if request is None:
+                deployed = check_vector("theta", np.asarray(theta, dtype=np.float64), self.problem.dim)
+                self._observe(deployed, gradients, hessian)
+            else:
+                self._enter("ask")
+                assert self._conversation is not None
+                self._conversation.tell(request, gradients, hessian)
+                self._add_rows(request.theta, request.rows)
         return self
 
     def _observe(self, theta: Vector, gradients: ArrayLike, hessian: ArrayLike | None) -> None:
@@ -185,16 +189,21 @@ class Auto(Engines):
         self._add_rows(theta, rows)
 
     def _add_rows(self, theta: Vector, rows: int) -> None:
+        """Theta was deployed for the rows; a step counts with the last of them, as in the compiled loop."""
         self.n_seen += rows
-        self._total += rows * (theta - self._theta_0)
-        for watcher in self.watchers:
-            watcher.take(np.tile(theta, (rows, 1)))
+        self._total += (rows - 1) * (theta - self._theta_0) + (self._theta - self._theta_0)
+        if self.watchers:
+            thetas = np.tile(theta, (rows, 1))
+            thetas[-1] = self._theta
+            for watcher in self.watchers:
+                watcher.take(thetas)
 
     # ---- results
 
     def result(self, watcher: Watcher | None = None, critical: Critical = "calibrated") -> Result:
         if watcher is not None or critical != "calibrated":
             return super().result(watcher, critical)
+        guard_of(self).check()
         if self.n_iterates < self._rows_needed():
             raise NotEnoughData.rows(f"an interval by {self.name}", self.n_seen, self._rows_needed())
         return self._with_facts(self._own_result())
