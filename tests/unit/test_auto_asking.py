@@ -147,12 +147,13 @@ class FaultyWatcher(FixedBatchMeans):
 @pytest.mark.parametrize("own", [False, True], ids=["request", "own-theta"])
 def test_a_tell_that_ends_halfway_leaves_an_object_that_refuses(own):
     learner = Auto(dim=2, watchers=[FaultyWatcher(2)])
-    request = None if own else learner.ask()
+    if own:
+        told = {"theta": np.zeros(2), "gradients": np.ones((64, 2)), "hessian": np.eye(2)}
+    else:
+        request = learner.ask()
+        told = {"request": request, "gradients": np.ones((len(request.points), 2))}
     with pytest.raises(RuntimeError, match="disk full"):
-        if own:
-            learner.tell(theta=np.zeros(2), gradients=np.ones((64, 2)), hessian=np.eye(2))
-        else:
-            learner.tell(request, np.ones((len(request.points), 2)))
+        learner.tell(**told)
     for call in (learner.ask, learner.to_state, learner.result):
         with pytest.raises(HalfInterrupted):
             call()
