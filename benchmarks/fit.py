@@ -1,10 +1,12 @@
-"""Rows per second and peak memory of `halfwidth.fit` on a large Parquet file, against a loop without inference.
+"""Rows per second and peak memory of `halfwidth.fit` on a large Parquet file, against reading it and nothing else.
 
     python -m benchmarks.fit [--rows 10000000] [--features 20] [--folder DIR]
 
-The peer reads the same file with pyarrow, in batches of the same size, and calls scikit-learn's
-`SGDRegressor.partial_fit`. Every measurement is a process of its own, with one thread; its peak memory is that of
-the process. Memory is measured for 1, 3 and 10 million rows: it must not depend on their number.
+`pyarrow` reads the same columns in batches of the same size, with one thread; `scikit-learn` does the same and calls
+`SGDRegressor.partial_fit`, without any inference. Every measurement is a process of its own, with one thread for Arrow
+and one for linear algebra, besides the thread in which `halfwidth.fit` reads; its peak memory is that of the process.
+Memory is measured for 1, 3 and 10 million rows: it must not depend on their number. At the end the families are
+compared on a million rows in memory, in processor time.
 """
 
 from __future__ import annotations
@@ -64,7 +66,38 @@ def run_sklearn(path: str) -> int:
     return rows
 
 
-RUNS = {"halfwidth": run_halfwidth, "scikit-learn": run_sklearn}
+def run_pyarrow(path: str) -> int:
+    import pyarrow.parquet as pq
+
+    return sum(batch.num_rows for batch in pq.ParquetFile(path).iter_batches(batch_size=BATCH_ROWS, use_threads=False))
+
+
+RUNS = {"halfwidth": run_halfwidth, "pyarrow": run_pyarrow, "scikit-learn": run_sklearn}
+
+
+def in_memory(rows: int, features: int, repeats: int) -> dict[str, float]:
+    """Rows per second of processor time of three families, rows and result in memory."""
+    import time
+
+    import numpy as np
+
+    from halfwidth.models import MODELS
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((rows, features))
+    eta = X @ np.linspace(-0.3, 0.3, features)
+    targets = {
+        "linear": eta + rng.standard_normal(rows),
+        "logistic": (rng.random(rows) < 1.0 / (1.0 + np.exp(-eta))).astype(float),
+        "poisson": rng.poisson(np.exp(eta)).astype(float),
+    }
+    best = {}
+    for _ in range(repeats + 1):
+        for family, y in targets.items():
+            used = time.process_time()
+            MODELS[family]().partial_fit(X, y).inference()
+            best[family] = max(best.get(family, 0.0), rows / (time.process_time() - used))
+    return best
 
 
 def child(name: str, path: str) -> None:
@@ -78,7 +111,7 @@ def child(name: str, path: str) -> None:
     pa.set_io_thread_count(1)
     if name == "halfwidth":
         from halfwidth.models import fit  # noqa: F401
-    else:
+    elif name == "scikit-learn":
         import sklearn.linear_model  # noqa: F401
     started, used = time.perf_counter(), time.process_time()
     rows = RUNS[name](path)
@@ -89,7 +122,7 @@ def child(name: str, path: str) -> None:
 
 def measure(name: str, path: Path) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.fit", "--child", name, str(path)]
-    done = subprocess.run(command, env={**os.environ, **ONE_THREAD}, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
 
@@ -101,20 +134,21 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--child", nargs=2, metavar=("NAME", "FILE"))
     options = parser.parse_args()
+    os.environ.update(ONE_THREAD)  # before NumPy is imported
     if options.child:
         child(*options.child)
         return
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         largest = Path(folder) / "rows.parquet"
         make_file(largest, options.rows, options.features)
-        best = {}
-        for name in RUNS:
-            best[name] = min((measure(name, largest) for _ in range(options.repeats)), key=lambda m: m["seconds"])
-            found = best[name]
+        runs = [{name: measure(name, largest) for name in RUNS} for _ in range(options.repeats)]
+        best = {name: min((run[name] for run in runs), key=lambda m: m["seconds"]) for name in RUNS}
+        for name, found in best.items():
             rate, peak = found["rows"] / found["seconds"], found["peak_mb"]
             print(f"{name:>13}: {found['seconds']:6.1f} s, {rate:12,.0f} rows/s, peak {peak:.0f} MB")
-        for clock, what in (("seconds", "rows per second"), ("cpu_seconds", "rows per second of processor time")):
-            print(f"ratio of {what}: {best['scikit-learn'][clock] / best['halfwidth'][clock]:.2f}")
+        for peer in ("pyarrow", "scikit-learn"):
+            for clock, what in (("seconds", "rows per second"), ("cpu_seconds", "rows per second of processor time")):
+                print(f"{what}, times those of {peer}: {best[peer][clock] / best['halfwidth'][clock]:.2f}")
         peaks = []
         for rows in MEMORY_ROWS:
             if rows > options.rows:
@@ -127,6 +161,9 @@ def main() -> None:
             peaks.append(measure("halfwidth", path)["peak_mb"])
             print(f"peak memory at {rows:>12,} rows: {peaks[-1]:.0f} MB")
         print(f"spread of peak memory: {max(peaks) - min(peaks):.0f} MB")
+    rates = in_memory(1_000_000, options.features, options.repeats)
+    for family, rate in rates.items():
+        print(f"{family:>8} in memory: {rate:12,.0f} rows/s, {rate / rates['linear']:.2f} times linear's")
 
 
 if __name__ == "__main__":

@@ -2,14 +2,15 @@
 
     python -m benchmarks.fit_real_features [--replicates 400] [--out real_features.jsonl] [--data beijing flights]
 
-The features are those of `halfwidth data beijing` (41,757 hours) and of every eighth of `halfwidth data flights` (40,919
-flights), standardised and in time order, with a column added that is one in six spells of five rows, drawn anew for every
-replicate, and zero elsewhere. Responses are linear, logistic and Poisson, with independent noise and with noise that is
-AR(0.9) in its latent normal variable, so that the marginal model, and with it the truth, is exact in all six cases.
+The features are those of `halfwidth data beijing` (41,757 hours) and of every eighth of `halfwidth data flights`
+(40,919 flights), standardised and in time order, with a column added that is one in six spells of five rows, drawn anew
+for every replicate, and zero elsewhere. Responses are linear, logistic and Poisson, with independent noise and with
+noise that is AR(0.9) in its latent normal variable, so that the marginal model, and with it the truth, is exact in all
+six cases.
 
 Every replicate of a case is a line of the file, so that a run that was interrupted goes on where it stopped; the table
-is made of all lines. A coefficient counts as ok if its own status and that of the run are; those that are ok in less than
-half of the replicates have no coverage of their own in the table.
+is made of all lines. A coefficient counts as ok if its own status and that of the run are; those that are ok in less
+than half of the replicates have no coverage of their own in the table.
 """
 
 from __future__ import annotations
@@ -109,18 +110,17 @@ def main() -> None:
     cases = [(name, family, phi) for name in options.data for phi in (0.0, 0.9) for family in FAMILIES]
     loaded = {name: real_features(name)[0] for name in options.data}
     with options.out.open("a") as file:
-        for name in options.data:
-            for seed in range(options.replicates):
-                for case in cases:
-                    if case[0] != name or seed in lines[case]:
-                        continue
-                    _, family, phi = case
-                    line = {"data": name, "family": family, "phi": phi, "seed": seed}
-                    line |= replicate(loaded[name], family, phi, seed)
-                    lines[case][seed] = line
-                    file.write(json.dumps(line) + "\n")
-                    file.flush()
-    print("data, response, noise | replicates | each ok coefficient | pooled | others ok | rare doubted, covered, refused")
+        for seed in range(options.replicates):
+            for case in cases:
+                if seed in lines[case]:
+                    continue
+                name, family, phi = case
+                line = {"data": name, "family": family, "phi": phi, "seed": seed}
+                line |= replicate(loaded[name], family, phi, seed)
+                lines[case][seed] = line
+                file.write(json.dumps(line) + "\n")
+                file.flush()
+    print("data, response, noise | replicates | each ok | pooled | others ok | rare: doubted | covered | refused")
     for case in cases:
         name, family, phi = case
         chosen = [line for seed, line in sorted(lines[case].items()) if seed < options.replicates]

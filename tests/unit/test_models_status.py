@@ -3,9 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 
 from halfwidth.errors import NotEnoughData, NotIdentified
-from halfwidth.models import FitWarning, LinearRegression, LogisticRegression, PoissonRegressor
+from halfwidth.learners.newton.kept_sample import hashed
+from halfwidth.models import FitWarning, LinearRegression, LogisticRegression, PoissonRegressor, fit
+from halfwidth.models.newton_engine import NewtonEngine
 
 
 def rows(n=3000, d=2, seed=0):
@@ -172,3 +175,50 @@ def test_rare_events_and_late_starts_are_no_separation():
     result = LogisticRegression().partial_fit(X, late).inference()
     assert result.status == "long-dependence"
     assert "separated" not in str(result.coefficient_flags)
+
+
+def together(against):
+    """150,000 rows, 300 of which two columns separate, but for a few that the kept sample does not hold."""
+    rng, n = np.random.default_rng(0), 150_000
+    X = np.zeros((n, 3))
+    X[:, 0] = rng.standard_normal(n)
+    y = (rng.random(n) < 1 / (1 + np.exp(-0.5 * X[:, 0]))).astype(int)
+    lost = np.flatnonzero(hashed(np.arange(n, dtype=np.uint64)) >> np.uint64(63))
+    for among, count, side in ((n, 300, 1.0), (lost, against, -1.0)):
+        at = rng.choice(among, count, replace=False)
+        X[at, 1:] = rng.standard_normal((count, 2))
+        y[at] = side * (X[at, 1] + X[at, 2]) > 0
+    return X, y
+
+
+@pytest.mark.parametrize("against", [0, 3, 30])
+def test_a_separation_that_the_sample_suggests_is_confirmed_or_cleared_by_the_next_pass(against):
+    X, y = together(against)
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y)
+    once = fit(table, target="y", family="logistic", passes=1)
+    assert [row["status"] for row in once.report()["coefficients"]] == ["ok", "ok", "separated", "separated"]
+    assert once.status_ == "needs-second-pass"
+    assert any("only a further pass can tell" in text for text in once._warnings())
+    again = fit(table, target="y", family="logistic")
+    rows = again.report()["coefficients"]
+    assert again.status_ == "ok"
+    if not against:
+        assert [row["status"] for row in rows] == ["ok", "ok", "separated", "separated"]
+        assert not any("only a further pass can tell" in text for text in again._warnings())
+        return
+    offline = sm.Logit(y, sm.add_constant(X)).fit(disp=0, maxiter=100)
+    assert [row["status"] for row in rows] == ["ok"] * 4
+    np.testing.assert_allclose([row["coef"] for row in rows], offline.params, atol=0.05 * offline.bse.max())
+
+
+def test_what_a_pass_looks_at_is_saved_with_it():
+    X, y = together(3)
+    engine = LogisticRegression().partial_fit(X, y)._engine.second_pass()
+    parts = [slice(0, 70_000), slice(70_000, None)]
+    engine.consume(X[parts[0]], y[parts[0]].astype(float), None, None, None)
+    copy = NewtonEngine.from_state(engine.to_state())
+    for each in (engine, copy):
+        each.consume(X[parts[1]], y[parts[1]].astype(float), None, None, None)
+    assert len(copy.suspicion.y) == 3
+    np.testing.assert_array_equal(copy.suspicion.X, engine.suspicion.X)
+    np.testing.assert_array_equal(copy.params(), engine.params())

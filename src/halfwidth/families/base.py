@@ -102,6 +102,16 @@ class Loss(Likelihood, ABC):
         """
         return self.weight(eta, y)
 
+    def slope_and_weight(self, eta: Vector, y: Vector) -> tuple[Vector, Vector]:
+        """Return `slope` and `weight` together, which share their exponentials.
+
+        Returns
+        -------
+        tuple of ndarray
+            The first and the second derivative of the loss in eta.
+        """
+        return self.slope(eta, y), self.weight(eta, y)
+
     @property
     def unit(self) -> float:
         """The size of the loss of a residual of one scale: what tolerances are measured in."""

@@ -30,6 +30,10 @@ class Logistic(Loss):
     def weight(self, eta: Vector, y: Vector) -> Vector:
         return self.mean_slope(eta)
 
+    def slope_and_weight(self, eta: Vector, y: Vector) -> tuple[Vector, Vector]:
+        p = self.mean(eta)
+        return p - y, p * (1.0 - p)
+
     def mean(self, eta: Vector) -> Vector:
         from scipy.special import expit
 

@@ -31,6 +31,10 @@ class Poisson(LogLink, Loss):
     def weight(self, eta: Vector, y: Vector) -> Vector:
         return self.mean(eta)
 
+    def slope_and_weight(self, eta: Vector, y: Vector) -> tuple[Vector, Vector]:
+        mean = self.mean(eta)
+        return mean - y, mean
+
     def allows(self, y: Vector) -> NDArray[np.bool_]:
         return np.isfinite(y) & (y >= 0.0)
 

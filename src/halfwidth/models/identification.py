@@ -24,6 +24,7 @@ from halfwidth.errors import HalfwidthError, InputError, NotIdentified
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 from halfwidth.models.separation import ColumnExtremes, separating_direction, taking_part
+from halfwidth.models.suspicion import Finding, Suspicion
 
 Flag = tuple[str, str]
 Mask = NDArray[np.bool_]
@@ -63,12 +64,20 @@ ADVICE = {
 }
 
 
+SUSPECTED = (
+    ". This is so in the sample of rows that was kept; whether it is in all of them only a further pass can tell "
+    "(passes='auto', --passes auto)"
+)
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Flags of every coefficient, in the order of the table above, and where unstable ones seem to change."""
 
     flags: tuple[tuple[str, ...], ...]
     changes: dict[int, int]
+    suspected: Vector | None = None
+    """An internal direction along which the kept sample is separated, where no pass has looked at all rows."""
 
     def advice(self, names: Sequence[str]) -> tuple[str, ...]:
         """A line for every flag that any coefficient has."""
@@ -79,6 +88,8 @@ class Verdict:
                 labels = [self._label(flag, j, names[j]) for j in found]
                 listed = ", ".join(labels[:8]) + (" ..." if len(labels) > 8 else "")
                 lines.append(f"{flag}: {text.format(names=listed)}")
+                if flag == "separated" and self.suspected is not None:
+                    lines[-1] += SUSPECTED
         return tuple(lines)
 
     def _label(self, flag: str, j: int, name: str) -> str:
@@ -108,10 +119,12 @@ def run_failure(fit: NewtonSnapshot, y_range: tuple[float, float]) -> Flag | Non
     return None
 
 
-def judge(fit: NewtonSnapshot, df: Vector, variances: Vector, extremes: ColumnExtremes) -> Verdict:
-    """What speaks against each coefficient."""
+def judge(
+    fit: NewtonSnapshot, df: Vector, variances: Vector, extremes: ColumnExtremes, suspicion: Suspicion | None = None
+) -> Verdict:
+    """What speaks against each coefficient; `suspicion` is what this pass was asked to look at."""
     T = fit.scaling.matrix
-    separated = _separated(fit, extremes)
+    separated, suspected = _separated(fit, extremes, suspicion)
     shares = fit.errors.shares(T)
     masks = {
         "unidentified": ~separated & (fit.errors.undetermined(T) | ~np.isfinite(variances) | ~(variances > 0.0)),
@@ -123,7 +136,7 @@ def judge(fit: NewtonSnapshot, df: Vector, variances: Vector, extremes: ColumnEx
     still = fit.held_still
     masks["unstable"] = still.unstable(tested)
     flags = tuple(tuple(name for name, mask in masks.items() if mask[j]) for j in range(len(T)))
-    return Verdict(flags, {int(j): int(still.rows[j]) for j in np.flatnonzero(masks["unstable"])})
+    return Verdict(flags, {int(j): int(still.rows[j]) for j in np.flatnonzero(masks["unstable"])}, suspected)
 
 
 def refused(flags: Sequence[str], df: float) -> bool:
@@ -131,25 +144,32 @@ def refused(flags: Sequence[str], df: float) -> bool:
     return "unidentified" in flags or "separated" in flags or not df >= FEWEST
 
 
-def _separated(fit: NewtonSnapshot, extremes: ColumnExtremes) -> Mask:
+def _separated(fit: NewtonSnapshot, extremes: ColumnExtremes, suspicion: Suspicion | None) -> Finding:
     found = np.zeros(fit.size, dtype=np.bool_)
     if fit.loss.separation is None or fit.penalty.any():
-        return found
-    k = int(fit.scaling.intercept)
-    found[k:] = extremes.separated(fit.scaling.intercept)
-    if fit.sample is None or not _suspected(fit):
-        return found
-    direction = separating_direction(fit.sample, fit.loss, fit.centre)
-    if direction is not None:
-        found |= taking_part(direction, fit.scaling)
-    return found
+        return Finding(found, None)
+    found[int(fit.scaling.intercept) :] = extremes.separated(fit.scaling.intercept)
+    if fit.sample is None:
+        return Finding(found, None)
+    if suspicion is not None:
+        direction = suspicion.decide(fit.sample, fit.loss, fit.centre, fit.scaling)
+    elif _suspected(fit):
+        direction = separating_direction(fit.sample, fit.loss, fit.centre)
+    else:
+        return Finding(found, None)
+    if direction is None:
+        return Finding(found, None)
+    certain = fit.complete or (suspicion is not None and suspicion.confirmed)
+    mask = taking_part(direction, fit.scaling)
+    more = (mask & ~found).any()  # a column that separates by itself is known to
+    return Finding(found | mask, direction if more and not certain else None)
 
 
 def _suspected(fit: NewtonSnapshot) -> bool:
     """Whether some coefficient is so loose at the rows' far ends that it may be on its way to infinity."""
     assert fit.sample is not None
     C, null, _ = fit.errors.whitened
-    if null.shape[1]:
+    if null.shape[1] or not fit.settled:
         return True
     errors = np.sqrt(np.einsum("ij,ij->i", C, C)) * np.abs(fit.sample.Z).max(axis=0, initial=0.0)
     return bool(errors.max() > WILD)

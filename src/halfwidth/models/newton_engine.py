@@ -19,8 +19,9 @@ from halfwidth.models.goodness import Likelihood
 from halfwidth.models.identification import Flag, Verdict, judge, refused, run_failure
 from halfwidth.models.kept_rows import KeptRows, kept_rows
 from halfwidth.models.run_status import run_flags
-from halfwidth.models.separation import ColumnExtremes
-from halfwidth.state.containers import Nested, Row
+from halfwidth.models.separation import ColumnExtremes, slack_for
+from halfwidth.models.suspicion import Suspicion
+from halfwidth.state.containers import Nested, Optional, Row
 from halfwidth.state.fields import Real, State, Text
 from halfwidth.state.schema import Relation, Schema
 
@@ -37,6 +38,14 @@ def _extremes_of_columns(state: State) -> bool:
     return bool(len(extremes["active"]) == learner["dim"] and extremes["family"] == learner["loss"])
 
 
+def _suspicion_of_coefficients(state: State) -> bool:
+    suspicion, learner = state.get("suspicion"), state["learner"]
+    if suspicion is None:
+        return True
+    shape = suspicion["X"].shape[1]
+    return bool(len(suspicion["direction"]) == learner["dim"] + learner["intercept"] and shape in (0, learner["dim"]))
+
+
 class NewtonEngine:
     """Learns with `RenewableNewton`; standard errors from the batch jackknife of the equation it feeds."""
 
@@ -49,12 +58,15 @@ class NewtonEngine:
             "learner": Nested(RenewableNewton.SCHEMA, doc="what it learned"),
             "y_range": Row((Real(finite=False), Real(finite=False)), doc="smallest and largest target"),
             "extremes": Nested(ColumnExtremes.SCHEMA, doc="extremes of the columns, for separation"),
+            "suspicion": Optional(Nested(Suspicion.SCHEMA), doc="a separation that this pass looks at"),
         },
         relations=(
             Relation("have a `y_range` that fits its rows", _range_of_rows),
             Relation("have extremes of its own columns", _extremes_of_columns),
+            Relation("have a suspicion of its own coefficients", _suspicion_of_coefficients),
         ),
         title="state of engine 'newton'",
+        optional=("suspicion",),
     )
 
     def __init__(
@@ -62,11 +74,13 @@ class NewtonEngine:
         learner: RenewableNewton,
         y_range: tuple[float, float] = (np.inf, -np.inf),
         extremes: ColumnExtremes | None = None,
+        suspicion: Suspicion | None = None,
     ) -> None:
         self.learner = learner
         self.loss, self.intercept = learner.loss, learner.intercept
         self.y_range = y_range
         self.extremes = extremes or ColumnExtremes(learner.dim, learner.loss.name)
+        self.suspicion = suspicion
         self._outcome: tuple[NewtonSnapshot, EquationResult, Verdict] | None = None
 
     @property
@@ -87,6 +101,8 @@ class NewtonEngine:
         if len(y):
             self.y_range = (min(self.y_range[0], float(y.min())), max(self.y_range[1], float(y.max())))
             self.extremes.add(X, y)
+            if self.suspicion is not None:
+                self.suspicion.look(X, y)
 
     def add_columns(self, scales: Vector) -> None:
         """Go on with more columns, zero in all rows so far; see `RenewableNewton.add_columns`."""
@@ -116,10 +132,7 @@ class NewtonEngine:
 
     def outcome(self, names: tuple[str, ...]) -> tuple[EquationResult, Basis]:
         """The result and what it rests on; ask `failure` first."""
-        fit = self.learner.fit()
-        if self._outcome is None or self._outcome[0] is not fit:
-            self._outcome = (fit, *self._judged(fit))
-        _, result, verdict = self._outcome
+        fit, result, verdict = self._current()
         diagnostics = result.diagnostics.with_facts(coefficient_advice=verdict.advice(names))
         named = EquationResult(
             result.params, result.covariance, result.n, result.law, METHOD, diagnostics, names, errors=result.errors,
@@ -127,16 +140,23 @@ class NewtonEngine:
         )  # fmt: skip
         return named, self._basis(fit, named)
 
+    def _current(self) -> tuple[NewtonSnapshot, EquationResult, Verdict]:
+        fit = self.learner.fit()
+        if self._outcome is None or self._outcome[0] is not fit:
+            self._outcome = (fit, *self._judged(fit))
+        return self._outcome
+
     def _judged(self, fit: NewtonSnapshot) -> tuple[EquationResult, Verdict]:
         T = fit.scaling.matrix
         covariance = fit.covariance()
         df = fit.errors.degrees_of_freedom(T)
-        verdict = judge(fit, df, np.diag(covariance), self.extremes)
+        verdict = judge(fit, df, np.diag(covariance), self.extremes, self.suspicion)
         out = np.array([refused(flags, nu) for flags, nu in zip(verdict.flags, df, strict=True)])
         covariance[out] = np.nan
         covariance[:, out] = np.nan
         nu = float(np.median(df[~out])) if not out.all() else 0.0
-        flags = run_flags(fit, np.sqrt(np.diag(covariance)))
+        separated = self.suspicion is not None and self.suspicion.confirmed
+        flags = run_flags(fit, np.sqrt(np.diag(covariance)), separated=separated)
         diagnostics = Diagnostics(nu, flags=flags, coefficient_flags=verdict.flags)
         law = StudentLaw(max(nu, 1.0))
         result = EquationResult(
@@ -177,10 +197,22 @@ class NewtonEngine:
         k = fit.size + fit.loss.extra_parameters
         return Likelihood(fit.goodness, fit.loss, fit.n, k, self.intercept, fit.dispersion)
 
+    @property
+    def suspects(self) -> bool:
+        """Whether a separation is suspected that one more pass may confirm or clear."""
+        return self.early_failure() is None and self._current()[2].suspected is not None
+
     def second_pass(self) -> NewtonEngine:
-        return NewtonEngine(
-            self.learner.second_pass(), self.y_range, ColumnExtremes.from_state(self.extremes.to_state())
-        )
+        suspicion = None
+        if self.suspects:
+            fit, _, verdict = self._current()
+            assert verdict.suspected is not None
+            assert fit.sample is not None
+            slack = slack_for(float(np.abs(fit.sample.Z @ verdict.suspected).max()))
+            direction = fit.scaling.matrix @ verdict.suspected
+            suspicion = Suspicion(self.loss.name, direction, slack, self.n_seen, self.suspicion)
+        extremes = ColumnExtremes.from_state(self.extremes.to_state())
+        return NewtonEngine(self.learner.second_pass(), self.y_range, extremes, suspicion)
 
     def to_state(self) -> dict[str, Any]:
         return {
@@ -188,10 +220,13 @@ class NewtonEngine:
             "learner": self.learner.to_state(),
             "y_range": list(self.y_range),
             "extremes": self.extremes.to_state(),
+            "suspicion": None if self.suspicion is None else self.suspicion.to_state(),
         }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> NewtonEngine:
         low, high = state["y_range"]
         extremes = ColumnExtremes.from_state(state["extremes"])
-        return cls(RenewableNewton.from_state(state["learner"]), (low, high), extremes)
+        known = state.get("suspicion")
+        suspicion = None if known is None else Suspicion.from_state(known)
+        return cls(RenewableNewton.from_state(state["learner"]), (low, high), extremes, suspicion)

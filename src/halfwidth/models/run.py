@@ -24,7 +24,7 @@ Passes = int | Literal["auto"]
 Report = Callable[[StreamModel], None]
 
 CHECKPOINT_SECONDS = 10.0
-MOST_AUTO_PASSES = 4
+MOST_AUTO_PASSES = 8
 _FIRST_REPORT = 1_000
 
 
@@ -79,7 +79,7 @@ class Run:
             return self.passes_done < passes
         if not (self.stream.rereadable and self.model.n_seen_) or self.passes_done >= MOST_AUTO_PASSES:
             return False
-        return self.model.status_ == NEEDS_SECOND_PASS
+        return self.model.status_ == NEEDS_SECOND_PASS or getattr(self.model._engine, "suspects", False)
 
     def read(self) -> None:
         """One pass; a second one starts again at the first row, from the estimate of the first."""

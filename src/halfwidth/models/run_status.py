@@ -37,21 +37,25 @@ class FitWarning(UserWarning):
     """A fit that is doubtful, as a whole or in some coefficients; the message begins with the name of the doubt."""
 
 
-def run_flags(fit: NewtonSnapshot, errors: Vector) -> tuple[Flag, ...]:
-    """The flags of the run, given the standard errors on the user's scale (NaN where there is none)."""
-    found = [_second_pass(fit, errors), _batches(fit), _dependence(fit), _exact(fit), _boundary(fit)]
+def run_flags(fit: NewtonSnapshot, errors: Vector, *, separated: bool = False) -> tuple[Flag, ...]:
+    """The flags of the run, given the standard errors on the user's scale (NaN where there is none).
+
+    Where all rows were seen to be `separated`, a further pass would only go on along that direction.
+    """
+    again = _second_pass(fit, errors, fit.settled or separated)
+    found = [again, _batches(fit), _dependence(fit), _exact(fit), _boundary(fit)]
     return tuple(flag for flag in found if flag is not None)
 
 
-def _second_pass(fit: NewtonSnapshot, errors: Vector) -> Flag | None:
+def _second_pass(fit: NewtonSnapshot, errors: Vector, settled: bool) -> Flag | None:
     T = fit.scaling.matrix
     left = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", T, fit.correction, T), 0.0))
     known = np.isfinite(errors) & (errors > 0.0)
     worst = float((left[known] / errors[known]).max(initial=0.0))
     wild = not (fit.loss.quadratic or fit.anchored) and fit.errors.shares(T).max(initial=0.0) > LARGE_SHARE
-    if fit.settled and worst <= MOST_CORRECTION and not wild:
+    if settled and worst <= MOST_CORRECTION and not wild:
         return None
-    size = f"{worst:.2g} standard errors" if fit.settled and not wild else "an unknown amount"
+    size = f"{worst:.2g} standard errors" if settled and not wild else "an unknown amount"
     return (
         NEEDS_SECOND_PASS,
         f"rows were expanded too far from the estimate for one pass to put it right: coefficients may be off by {size}"

@@ -31,6 +31,7 @@ from halfwidth.state.schema import Schema
 
 Mask = NDArray[np.bool_]
 
+_BLOCK_ROWS = 1_024
 _TINY_STEP = 1e-12
 _SLACK = 1e-3
 _LEAST = 1e-3
@@ -63,17 +64,21 @@ class ColumnExtremes:
         self.active = np.full(dim, self.rule is not None)
 
     def add(self, X: Vector, y: Vector) -> None:
-        """Take in rows; columns that were seen to overlap are left alone."""
-        columns = np.flatnonzero(self.active)
-        if not len(columns):
-            return
-        part = X if len(columns) == X.shape[1] else X[:, columns]
-        for label, chosen in enumerate((y <= 0.0, y > 0.0)):
-            rows = part[chosen]
-            if len(rows):
-                self.low[label, columns] = np.minimum(self.low[label, columns], rows.min(axis=0))
-                self.high[label, columns] = np.maximum(self.high[label, columns], rows.max(axis=0))
-        self.active &= self._one_sided()
+        """Take in rows, block by block; columns that were seen to overlap are left alone, and forgotten."""
+        for start in range(0, len(y), _BLOCK_ROWS):
+            columns = np.flatnonzero(self.active)
+            if not len(columns):
+                return
+            block = slice(start, start + _BLOCK_ROWS)
+            part, positive = X[block], y[block] > 0.0
+            part = part if len(columns) == X.shape[1] else part[:, columns]
+            for label, chosen in enumerate((~positive, positive)):
+                rows = part[chosen]
+                if len(rows):
+                    self.low[label, columns] = np.minimum(self.low[label, columns], rows.min(axis=0))
+                    self.high[label, columns] = np.maximum(self.high[label, columns], rows.max(axis=0))
+            self.active &= self._one_sided()
+            self.low[:, ~self.active], self.high[:, ~self.active] = np.inf, -np.inf
 
     def add_columns(self, count: int, y_range: tuple[float, float]) -> None:
         """More columns, zero in all rows so far, whose targets were in `y_range`."""
@@ -124,11 +129,19 @@ def separating_direction(rows: Rows, loss: Loss, centre: Vector) -> Vector | Non
     reach = float(np.abs(along).max())
     if not reach > _MOVED:
         return None
-    if loss.separation == "sides":
-        wrong = np.where(rows.y > 0.5, -along, along)
-    else:
-        wrong = np.where(rows.y > 0.0, np.abs(along), along)
-    return far - near if wrong.max() <= min(_SLACK * reach, _LEAST) else None
+    return far - near if wrong_side(along, rows.y, loss.separation).max() <= slack_for(reach) else None
+
+
+def wrong_side(along: Vector, y: Vector, rule: str | None) -> Vector:
+    """How far, in logits or log counts, a direction moves every row to its wrong side."""
+    if rule == "sides":
+        return np.where(y > 0.5, -along, along)
+    return np.where(y > 0.0, np.abs(along), along)
+
+
+def slack_for(reach: float) -> float:
+    """What counts as rounding for a direction that moves the farthest row by `reach`."""
+    return min(_SLACK * reach, _LEAST)
 
 
 def taking_part(direction: Vector, scaling: Scaling) -> Mask:

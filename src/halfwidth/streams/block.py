@@ -65,7 +65,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows ready for a learner: C-ordered float64, free of missing and infinite values.
+    """Rows ready for a learner: float64, free of missing and infinite values.
 
     A stream resumed at `rows_read` continues right after.
 

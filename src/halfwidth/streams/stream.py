@@ -21,8 +21,9 @@ from halfwidth.streams.design.plan import Plan, Rows
 from halfwidth.streams.design.specification import Specification
 from halfwidth.streams.options import Options
 from halfwidth.streams.origin import Origin
+from halfwidth.streams.read_ahead import read_ahead
 from halfwidth.streams.sources.reader_options import Dialect, ReaderOptions, reader_state
-from halfwidth.streams.sources.source import Source, drop_total
+from halfwidth.streams.sources.source import FileSource, Source, drop_total
 from halfwidth.streams.stream_state import STREAM_SCHEMA
 
 _BUFFER_ROWS = 10_000
@@ -210,7 +211,8 @@ class Stream:
         self._source.narrow(self.columns)
         if self._pending is not None:
             return drop_total(self._pending, self.position)
-        return self._source.blocks(self.columns if self.rereadable else None, self.position - self._rows_gone)
+        blocks = self._source.blocks(self.columns if self.rereadable else None, self.position - self._rows_gone)
+        return read_ahead(blocks) if isinstance(self._source, FileSource) else blocks
 
     def _usable(self, parts: list[Block], rows: Rows) -> tuple[int, BadRow | None]:
         """How many rows come out of these before an error, and that error."""

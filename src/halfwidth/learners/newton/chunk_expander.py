@@ -17,7 +17,7 @@ from halfwidth.errors import InputError
 from halfwidth.families import Loss, make_loss
 from halfwidth.families.dispersed import estimated_dispersion
 from halfwidth.kernels.arrays import Vector
-from halfwidth.learners.newton.chunk_sums import ChunkSums
+from halfwidth.learners.newton.chunk_sums import ChunkSums, Expanded
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.newton_solver import Rows, first_fit, minimise, prior_weights, robust_scale
 from halfwidth.learners.newton.offline_fit import SETTLED, offline_fit
@@ -27,8 +27,12 @@ from halfwidth.learners.newton.thinned_fit import thinned_fit
 
 CHUNK_ROWS = 1_024
 ROUGH_CHUNK_ROWS = 131_072
+LONG_CHUNK_ROWS = 4_096
+_LONG_CHUNK_NUMBERS = 2**17
 _MOST_PENDING_NUMBERS = 2**21
 _CLOSE = 1e-4
+_AS_GOOD = 0.1
+"""Per coefficient."""
 
 
 class ChunkExpander:
@@ -78,9 +82,10 @@ class ChunkExpander:
             self._sums = self._new_sums()
             point = self._first_point(rows, self._scaling)
             self._sums.batches.rebase(point)
+            expanded = Expanded.of(rows, self.loss, point)
         else:
-            point = self._point(rows, self._sums, self._scaling)
-        self._sums.add(rows, point, piece.ids)
+            expanded = self._expand(rows, self._sums, self._scaling)
+        self._sums.add(rows, expanded, piece.ids)
 
     def _new_sums(self) -> ChunkSums:
         length = max(1, 2 * self.chunk_rows // capacity_for(self.size))
@@ -109,24 +114,33 @@ class ChunkExpander:
             start[0] = self.loss.start(float(rows.weighted(rows.y).sum()) / rows.total_weight)
         return start
 
-    def _point(self, rows: Rows, sums: ChunkSums, scaling: Scaling) -> Vector:
-        """Where to expand the chunk: theta_j, unless it does not matter or was decided."""
+    def _expand(self, rows: Rows, sums: ChunkSums, scaling: Scaling) -> Expanded:
+        """The chunk at theta_j, or at the estimate before it where that is decided, exact or as good.
+
+        As good: g'Q^-1 g, with g the gradient of the chunk there and Q the curvature of all rows before it, bounds the
+        squared distance to theta_j in standard errors of that estimate, and is small.
+        """
         if self.loss.quadratic or self.anchor is not None:
-            return sums.reference
+            return Expanded.of(rows, self.loss, sums.reference)
         seen, ridge = sums.weight, self._penalty(scaling)
-        centre = sums.centre(seen * ridge)
         family = estimated_dispersion(self.loss)
         if family is not None and sums.dispersions is not None:
-            family.scale = sums.dispersions.root(family, centre - sums.reference)
+            family.scale = sums.dispersions.root(family, sums.centre(seen * ridge) - sums.reference)
         self.loss.sharpen(sums.batches.rows + len(rows), self.size)
-        past = sums.batches.curvature() + np.diag(seen * ridge)
-        Q = past + np.diag(rows.total_weight * ridge + self._prior)
-        centre_Q = solve_spd(Q, past @ centre + self._prior * self._prior_centre)
-        point = minimise(rows, self.loss, centre_Q, centre_Q, Q, _CLOSE).theta
+        more = rows.total_weight * ridge + self._prior
+        Q = sums.batches.curvature() + np.diag(seen * ridge + more)
+        pull = sums.pull(seen * ridge + rows.total_weight * ridge)
+        centre = sums.reference + solve_spd(Q, pull + self._prior * (self._prior_centre - sums.reference))
+        if self.loss.smooth:
+            expanded = Expanded.of(rows, self.loss, centre)
+            gradient = expanded.score @ rows.Z
+            if gradient @ solve_spd(Q, gradient) <= _AS_GOOD * self.size:
+                return expanded
+        point = minimise(rows, self.loss, centre, centre, Q, _CLOSE).theta
         if self.loss.uses_scale:
             change = robust_scale(rows, point, self.loss) - self.loss.scale
             self.loss.scale += change * rows.total_weight / (seen + rows.total_weight)
-        return point
+        return Expanded.of(rows, self.loss, point)
 
     def _penalty(self, scaling: Scaling) -> Vector:
         """The ridge on the internal scale, for a weight of one; the intercept is free."""
@@ -154,15 +168,18 @@ class ChunkExpander:
             return offline_fit(together, loss, centre, penalty, scaling, ids)
         reader = copy(self)
         reader.loss = loss
-        with self._sums.including(rows, piece.ids, lambda sums: reader._point(rows, sums, scaling)) as sums:
+        with self._sums.including(rows, piece.ids, lambda sums: reader._expand(rows, sums, scaling)) as sums:
             return thinned_fit(sums, loss, penalty, scaling, anchored=self.anchor is not None)
 
 
 def chunk_rows_for(loss: Loss, size: int) -> int:
     """1,024 rows, or a power of two of at least `size` for wide rows, so that solving costs no more than adding up.
 
-    A loss whose score jumps is expanded over many rows at a time, as many as flat memory allows.
+    A quadratic loss, which is the same wherever it is expanded, takes up to 4,096 rows at a time. A loss whose score
+    jumps is expanded over many rows at a time, as many as flat memory allows.
     """
+    if loss.quadratic and size <= _LONG_CHUNK_NUMBERS // CHUNK_ROWS:
+        return int(min(LONG_CHUNK_ROWS, 2 ** ((_LONG_CHUNK_NUMBERS // size).bit_length() - 1)))
     if not loss.rough:
         return int(max(CHUNK_ROWS, 2 ** int(np.ceil(np.log2(size)))))
     fitting = max(_MOST_PENDING_NUMBERS // (size + 3), CHUNK_ROWS)

@@ -38,6 +38,7 @@ TIME_BATCHES = 64
 class Expanded(NamedTuple):
     """Rows at a point: eta, the raw score U, sqrt(weight) z, and the sum of the weights of the slope."""
 
+    point: Vector
     eta: Vector
     score: Vector
     root: Vector
@@ -46,12 +47,13 @@ class Expanded(NamedTuple):
     @classmethod
     def of(cls, rows: Rows, loss: Loss, point: Vector) -> Expanded:
         eta = rows.eta(point)
-        score = -rows.weighted(loss.score(eta, rows.y))
         if loss.quadratic:
             root = rows.Z if rows.weight is None else np.sqrt(rows.weight)[:, None] * rows.Z
-            return cls(eta, score, root, rows.total_weight)
-        weights = rows.weighted(loss.weight(eta, rows.y))
-        return cls(eta, score, np.sqrt(weights)[:, None] * rows.Z, float(weights.sum()))
+            return cls(point, eta, -rows.weighted(loss.slope(eta, rows.y)), root, rows.total_weight)
+        slope, weight = loss.slope_and_weight(eta, rows.y)
+        score = -rows.weighted(loss.score(eta, rows.y) if loss.rough else slope)
+        weights = rows.weighted(weight)
+        return cls(point, eta, score, np.sqrt(weights)[:, None] * rows.Z, float(weights.sum()))
 
 
 def _parts_fit(state: State) -> bool:
@@ -105,12 +107,11 @@ class ChunkSums:
     def reference(self) -> Vector:
         return self.batches.reference
 
-    def add(self, rows: Rows, point: Vector, ids: Ids | None) -> None:
-        """Expand the rows at the point and add them up."""
-        expanded = Expanded.of(rows, self.loss, point)
+    def add(self, rows: Rows, expanded: Expanded, ids: Ids | None) -> None:
+        """Add up the rows, which were expanded at a point."""
         if self.sample is not None:
             self.sample.add(rows, expanded.eta, self.loss, ids, self.batches.rows)
-        gap = point - self.reference
+        gap = expanded.point - self.reference
         enter_batches(self.batches, rows.Z, expanded, gap)
         if self.buckets is not None and ids is not None:
             enter_buckets(self.buckets, rows.Z, expanded, gap, ids)
@@ -135,7 +136,7 @@ class ChunkSums:
             self.dispersions.add(family, rows, expanded.eta, gap)
 
     @contextmanager
-    def including(self, rows: Rows, ids: Ids | None, point: Callable[[ChunkSums], Vector]) -> Iterator[ChunkSums]:
+    def including(self, rows: Rows, ids: Ids | None, expand: Callable[[ChunkSums], Expanded]) -> Iterator[ChunkSums]:
         """The sums with these rows added, for reading; afterwards everything is as it was."""
         if not len(rows):
             yield self
@@ -146,17 +147,20 @@ class ChunkSums:
         reader.losses, reader.dispersions = self.losses.copy(), deepcopy(self.dispersions)
         if not self.batches.single:
             reader.batches = self.batches.copy()
-            reader.add(rows, point(reader), ids)
+            reader.add(rows, expand(reader), ids)
             yield reader
             return
         with self.batches.borrowed():
-            reader.add(rows, point(reader), ids)
+            reader.add(rows, expand(reader), ids)
             yield reader
 
     def centre(self, penalty: Vector) -> Vector:
         """The root of the expanded equation, with the penalty's weights for all rows together."""
-        rhs = self.batches.score() + self.smoothing - penalty * self.reference
-        return np.asarray(self.reference + solve_spd(self.batches.curvature() + np.diag(penalty), rhs))
+        return np.asarray(self.reference + solve_spd(self.batches.curvature() + np.diag(penalty), self.pull(penalty)))
+
+    def pull(self, penalty: Vector) -> Vector:
+        """What pulls the centre away from the reference: curvature and penalty times the difference."""
+        return np.asarray(self.batches.score() + self.smoothing - penalty * self.reference)
 
     def goodness(self, centre: Vector, scale: float, *, exact: bool) -> GoodnessOfFit | None:
         """The loss at the centre and the scale, and the moments of targets, where the loss is a likelihood's."""
@@ -228,9 +232,9 @@ def pieces(Z: Vector, root: Vector, score: Vector, edges: NDArray[np.int64]) -> 
     count, size = len(edges) - 1, Z.shape[1]
     step = int(edges[1] - edges[0])
     if step > 0 and len(Z) == count * step and (np.diff(edges) == step).all():
-        stacked = root.reshape(count, step, size)
+        stacked = _stacked(root, count, step)
         H = stacked.transpose(0, 2, 1) @ stacked
-        U = (score.reshape(count, 1, step) @ Z.reshape(count, step, size))[:, 0]
+        U = (score.reshape(count, 1, step) @ _stacked(Z, count, step))[:, 0]
         return U, H
     U, H = np.empty((count, size)), np.empty((count, size, size))
     for j in range(count):
@@ -238,3 +242,10 @@ def pieces(Z: Vector, root: Vector, score: Vector, edges: NDArray[np.int64]) -> 
         U[j] = score[piece] @ Z[piece]
         H[j] = root[piece].T @ root[piece]
     return U, H
+
+
+def _stacked(rows: Vector, count: int, step: int) -> Vector:
+    """The rows in `count` pieces of `step`, without a copy in either order of memory."""
+    if rows.flags.f_contiguous:
+        return rows.T.reshape(rows.shape[1], count, step).transpose(1, 2, 0)
+    return rows.reshape(count, step, rows.shape[1])

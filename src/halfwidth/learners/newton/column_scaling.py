@@ -28,6 +28,8 @@ class Scaling:
     @classmethod
     def of(cls, X: Vector, weight: Vector | None, intercept: bool) -> Scaling:
         """Take weighted centre and scale from these rows."""
+        if X.strides[1] != X.itemsize:  # the order of sums, and with it their last bits, must not depend on the caller
+            X = np.ascontiguousarray(X)
         share = np.full(len(X), 1.0 / len(X)) if weight is None or not weight.sum() > 0.0 else weight / weight.sum()
         centre = share @ X if intercept else np.zeros(X.shape[1])
         scale = np.sqrt(share @ (X - centre) ** 2)
@@ -41,13 +43,15 @@ class Scaling:
         return self.centre.size + self.intercept
 
     def apply(self, X: Vector) -> Vector:
-        """The internal rows, with a leading one if there is an intercept."""
-        if not self.intercept:
-            return np.asarray(X * (1.0 / self.scale))
-        Z = np.empty((len(X), self.size))
-        Z[:, 0] = 1.0
-        np.subtract(X, self.centre, out=Z[:, 1:])
-        Z[:, 1:] *= 1.0 / self.scale
+        """The internal rows, with a leading one if there is an intercept; column by column, whatever the order of X."""
+        k = int(self.intercept)
+        Z = np.empty((self.size, len(X))).T
+        Z[:, :k] = 1.0
+        inside = Z[:, k:]
+        np.copyto(inside, X)
+        if k:
+            inside -= self.centre
+        inside *= 1.0 / self.scale
         return Z
 
     @property

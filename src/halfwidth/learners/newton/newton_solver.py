@@ -66,15 +66,15 @@ def minimise(
     most_steps: int = MOST_STEPS,
 ) -> Minimum:
     """The minimiser, to a squared Newton decrement of `tolerance`, in units of the loss."""
-    eta = np.empty(0)
+    weight = np.empty(0)
 
     def gradient(theta: Vector) -> Vector:
-        nonlocal eta
-        eta = rows.eta(theta)
-        return np.asarray(rows.weighted(loss.slope(eta, rows.y)) @ rows.Z + Q @ (theta - centre))
+        nonlocal weight
+        slope, weight = loss.slope_and_weight(rows.eta(theta), rows.y)
+        return np.asarray(rows.weighted(slope) @ rows.Z + Q @ (theta - centre))
 
     def hessian(theta: Vector) -> Vector:
-        root = np.sqrt(rows.weighted(loss.weight(eta, rows.y)))[:, None] * rows.Z
+        root = np.sqrt(rows.weighted(weight))[:, None] * rows.Z
         return np.asarray(root.T @ root + Q)
 
     if loss.quadratic:  # one step is exact in any unit, and a second one takes back its rounding

@@ -5,7 +5,9 @@ With F the expanded equation at all rows and m rows of the sample that stand for
     G(c) = (sum H + P) (c - c_0) + M sum_sample w_i remainder_i(c) z_i = 0,
 
 solved by Newton steps from c_0, the root of F alone; if these do not settle, from the sample's own fit. The sampling
-covariance of the correction is M (M - 1) A^-1 (sum w_i^2 remainder_i^2 z_i z_i') A^-1.
+covariance of the correction is M (M - 1) A^-1 (sum w_i^2 remainder_i^2 z_i z_i') A^-1. Where one sampled row carries
+over a quarter of what the sample tells about some direction, nothing is corrected: such a row stands for M others that
+it need not resemble, and a sample may be separated where the rows are not.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ _ROUNDS = 25
 _CLOSE = 1e-8
 _FAR = 1.0
 LEAST_KEPT, MOST_KEPT = 0.5, 2.0
+LARGEST_LEVERAGE = 0.25
+"""A direction that fewer than four of the sampled rows tell about is not corrected by them."""
 
 
 class Refined(NamedTuple):
@@ -55,7 +59,15 @@ def refine(sample: RowSample, loss: Loss, centre: Vector, curvature: Vector, pen
     if not found.settled and start is centre:
         start = fit_rows(rows, loss, centre, penalty)
         found = _steps(sample, rows, loss, centre, curvature, penalty, start)
+    if size <= WIDE and _largest_leverage(rows, loss, found.centre, penalty) > LARGEST_LEVERAGE:
+        return Refined(centre, curvature, np.zeros((size, size)), False, np.zeros(sample.count))
     return found
+
+
+def _largest_leverage(rows: Rows, loss: Loss, centre: Vector, penalty: Vector) -> float:
+    """The largest share of one sampled row in what the sample tells about any direction."""
+    root = np.sqrt(rows.weighted(loss.weight(rows.eta(centre), rows.y)))[:, None] * rows.Z
+    return float(np.square(root @ whitening(root.T @ root + np.diag(penalty)).C).sum(axis=1).max(initial=0.0))
 
 
 def _steps(

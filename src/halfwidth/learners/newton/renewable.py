@@ -79,7 +79,7 @@ class RenewableNewton(Stored, ChunkExpander):
         group: ArrayLike | None = None,
     ) -> Self:
         """Learn from rows in order; rows of the same `group`, anywhere in the stream, may depend on each other."""
-        X = np.ascontiguousarray(X, dtype=np.float64)
+        X = np.asarray(X, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != self.dim:
             raise InputError.of("X", f"have shape (m, {self.dim})", X.shape)
         y = self._column("y", y, len(X))

@@ -60,7 +60,7 @@ class PendingRows:
         self.filled = to.stop
 
     def piece(self, grouped: bool) -> Piece:
-        """The rows set aside, as copies in C order: the same bits as rows that come straight from the caller."""
+        """The rows set aside, as copies."""
         rows = self._rows[: self.filled]
         ids = self._ids[: self.filled].copy() if grouped else None
         return Piece(rows[:, : self.dim].copy(), rows[:, -3].copy(), rows[:, -2].copy(), rows[:, -1].copy(), ids)

@@ -16,6 +16,9 @@ from halfwidth.learners.newton.offline_fit import dispersion
 from halfwidth.learners.newton.refinement import Refined, refine
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 
+_SHORT = 0.01
+"""A squared step, in standard errors of independent rows."""
+
 
 def thinned_fit(sums: ChunkSums, loss: Loss, penalty: Vector, scaling: Scaling, *, anchored: bool) -> NewtonSnapshot:
     """The snapshot of all rows; `penalty` is for a weight of one."""
@@ -28,6 +31,8 @@ def thinned_fit(sums: ChunkSums, loss: Loss, penalty: Vector, scaling: Scaling, 
     left_out, rows = np.zeros(size), None if sums.sample is None else sums.sample.rows()
     if sums.sample is not None and rows is not None and not loss.quadratic:
         refined = _refined(sums, loss, refined, full, anchored)
+        if anchored and not refined.settled and _arrived(centre - sums.reference, curvature):
+            refined = Refined(centre, curvature, np.zeros((size, size)), True, np.zeros(sums.sample.count))
         left_out = _by_batch(refined.remainders, sums.sample, time, rows)
     snapshot = NewtonSnapshot(
         n=n, weight=sums.weight, scaling=scaling, loss=loss, centre=refined.centre, curvature=refined.curvature,
@@ -69,6 +74,11 @@ def _dispersion(sums: ChunkSums, rows: Rows | None, loss: Loss, centre: Vector) 
     if rows is None or loss.quadratic:
         return sums.dispersion(centre) * freedom
     return dispersion(rows, loss, rows.eta(centre), 0) * freedom
+
+
+def _arrived(step: Vector, curvature: Vector) -> bool:
+    """Whether the step of this pass, a Newton step on all rows, was so short that a further one would be none."""
+    return bool(step @ curvature @ step <= _SHORT)
 
 
 def _by_batch(remainders: Vector, sample: RowSample, time: Sums, rows: Rows) -> Vector:

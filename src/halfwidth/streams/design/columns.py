@@ -71,7 +71,7 @@ class ColumnsDesign:
 
     def matrix(self, parts: Sequence[Block], faults: Faults, rules: RowRules) -> DesignRows:
         """X of these rows, bad cells marked."""
-        X = np.empty((faults.rows, len(self.columns)))
+        X = np.empty((len(self.columns), faults.rows)).T
         texts: dict[int, NDArray[np.bool_]] = {}
         start = 0
         for part in parts:
