@@ -112,7 +112,8 @@ class SGDEngine:
         self._unit = float(rows[:, -2].mean())
         weight = rows[:, -2] / self._unit
         self._scaling = Scaling.of(rows[:, : self.dim], weight, self.intercept)
-        inside = Rows(self._scaling.apply(rows[:, : self.dim]), rows[:, -3], weight, rows[:, -1])
+        Z = np.ascontiguousarray(self._scaling.apply(rows[:, : self.dim]))
+        inside = Rows(Z, rows[:, -3], weight, rows[:, -1])
         start = np.zeros(self.size)
         if self.intercept and inside.total_weight > 0.0:
             start[0] = self.loss.start(float(weight @ inside.y) / inside.total_weight)
