@@ -124,7 +124,7 @@ def trouble(X, weight, rng, name):
 
 @st.composite
 def tables(draw):
-    """A small table with a mixture of troubles: family, columns, targets, weights, groups, and what is wrong with it."""
+    """A small table with a mixture of troubles: family, columns, targets, weights, groups, and what is wrong."""
     family, rng = draw(st.sampled_from(sorted(GLM))), RNG(draw(st.integers(0, 2**32 - 1)))
     troubles = sorted(draw(st.sets(st.sampled_from(TROUBLES), max_size=3)))
     n, d = draw(st.integers(60, 400)), draw(st.integers(1, 4))

@@ -48,7 +48,7 @@ def test_units_and_origins_of_columns(family, engine, seed, first, second, shift
     X, y, *_ = draw(family, ROWS[engine], seed)
     scale = np.array([10.0**first, -(10.0**second)])
     plain = learned(family, engine, X, y)
-    moved = learned(family, engine, scale * (X + [shift, 0.0]), y)
+    moved = learned(family, engine, scale * (X + np.array([shift, 0.0])), y)
     np.testing.assert_allclose(moved.params[1:] * scale, plain.params[1:], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(moved.bse[1:] * np.abs(scale), plain.bse[1:], rtol=1e-5)
     assert moved.coefficient_status[1:] == plain.coefficient_status[1:]
