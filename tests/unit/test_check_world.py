@@ -85,7 +85,7 @@ def wrong_hessian(theta, row, params, direction):
         ({"loss": lambda theta, row, params: np.inf}, "shapes", "loss must return 1 finite number"),
         ({"sample": own_random_numbers}, "determinism", "draw every random number from the generator"),
         ({"loss": lambda theta, row, params: theta[0] ** 3}, "field and loss", "not the derivative of the loss"),
-        ({"hessian": wrong_hessian}, "field and Hessian", "not the derivative of the gradient"),
+        ({"hessian": wrong_hessian}, "field and derivative", "the Hessian is not the derivative of the field"),
         ({"curvature": lambda theta, row, params: 0.1}, "curvature bound", "faster than the bound"),
         ({"sample": no_forgetting}, "forgets its start", "still moves the mean field"),
         ({"solve": lambda: Truth(np.array([2.5]), np.eye(1))}, "truth", "is not zero"),

@@ -141,9 +141,13 @@ def jackknife_errors(
 
 
 def bandwidth_of(residuals: Vector, whitened: Whitening) -> float:
+    """The bandwidth for batches with these residuals."""
+    return capped_bandwidth(residuals @ whitened.C @ whitened.C.T)
+
+
+def capped_bandwidth(influences: Vector) -> float:
     """Andrews' bandwidth for the influences of the batches, at most a quarter of them."""
-    influences = residuals @ whitened.C @ whitened.C.T
-    return min(andrews_bandwidth(influences), len(residuals) / 4.0)
+    return min(andrews_bandwidth(influences), len(influences) / 4.0)
 
 
 def _pairs(x: Vector) -> Vector:

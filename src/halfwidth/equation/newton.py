@@ -5,6 +5,10 @@
 with t halved from 1 on until s'g(theta - t s) >= -s'g(theta) / 2, that is until the step does not go far past the
 minimum along s; a gradient that is not finite counts as far past. Needs no value of the function, so that anyone's
 gradients will do. It stops when the squared decrement s'g has fallen to the tolerance.
+
+A field g without a loss has no minimum and no decrement. Its root is approached by the same steps, with t halved until
+they shrink what is left, |H(theta)^-1 g(theta - t s)| <= (1 - t/2) |s| in a metric that is given: the natural
+monotonicity test (P. Deuflhard, *Newton methods for nonlinear problems*, 2004).
 """
 
 from __future__ import annotations
@@ -72,3 +76,50 @@ def damped_newton(
                 return Minimum(theta, H, decrement, True)
             theta, g, H = trial, new, hessian(trial)
     return Minimum(theta, H, decrement, False)
+
+
+def newton_root(
+    field: Callable[[Vector], Vector],
+    jacobian: Callable[[Vector], Vector],
+    start: Vector,
+    tolerance: float,
+    metric: Vector,
+) -> Vector:
+    """A root of any field near `start`, as far as damped Newton steps come.
+
+    Parameters
+    ----------
+    field, jacobian : callable
+        Of theta; the Jacobian need not be symmetric.
+    start : ndarray
+        Where to begin.
+    tolerance : float
+        Largest squared step at the end, as a share of the largest one seen.
+    metric : ndarray of shape (d,)
+        Positive weights of the coordinates in the length of a step.
+
+    Returns
+    -------
+    ndarray
+        Where the steps ended.
+    """
+    theta, largest = start, 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        g = field(theta)
+        for _ in range(MOST_STEPS):
+            H = jacobian(theta)
+            step = np.linalg.lstsq(H, g, rcond=None)[0]
+            size = float(metric @ np.square(step))
+            largest = max(largest, size)
+            if not size > tolerance * largest:
+                break
+            t, shrinks = 1.0, False
+            while t > 1e-6 and not shrinks:
+                new = field(theta - t * step)
+                left = np.linalg.lstsq(H, new, rcond=None)[0] if np.isfinite(new).all() else np.full_like(step, np.inf)
+                shrinks = bool(metric @ np.square(left) <= (1.0 - 0.5 * t) ** 2 * size)
+                t = t if shrinks else 0.5 * t
+            if not shrinks:
+                break
+            theta, g = theta - t * step, new
+    return theta

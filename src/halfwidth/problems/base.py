@@ -1,13 +1,19 @@
-"""A problem: a source of rows, a loss gradient, and the truth where it is known.
+"""A problem: a source of rows, a field (the gradient of a loss, or any other), and the truth where it is known.
 
-The functions share one convention: they write vectors into their last argument and return numbers. Only the gradient is
-always needed.
+The functions share one convention: they write arrays into their last arguments and return numbers. Only the field is
+always needed; `gradient` is its name, whether or not there is a loss.
 
     sample(rng, theta, state, params, row)     draw the next row while theta is deployed; move `state` along
-    gradient(theta, row, params, grad)         the stochastic gradient of the loss at theta
+    gradient(theta, row, params, grad)         the stochastic gradient of the loss, or the field, at theta
     curvature(theta, row, params) -> float     an upper bound of the row's curvature, for capped steps
     hessian(theta, row, params, direction)     writes u and returns (w, c): the row's Hessian is w u u' + c I
     loss(theta, row, params) -> float          the loss itself, for learners without gradients
+
+A field that is not the gradient of a loss (temporal differences, a game) has a Jacobian at fixed data that is not
+symmetric. It takes the place of the Hessian, in one of two forms:
+
+    jacobian(theta, row, params, left, right)  writes u and v and returns (w, c): the row's Jacobian is w u v' + c I
+    jacobian_matrix(theta, row, params, out)   writes the row's Jacobian (d, d), out[i, j] = d field_i / d theta_j
 
 `numba.njit` functions run at full speed; plain Python functions work too, a hundred times slower.
 """
@@ -17,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,8 +40,15 @@ Curvature = Callable[[Vector, Vector, Vector], float]
 """curvature(theta, row, params)"""
 Hessian = Callable[[Vector, Vector, Vector, Vector], tuple[float, float]]
 """hessian(theta, row, params, direction)"""
+Jacobian = Callable[[Vector, Vector, Vector, Vector, Vector], tuple[float, float]]
+"""jacobian(theta, row, params, left, right)"""
+JacobianMatrix = Callable[[Vector, Vector, Vector, Vector], None]
+"""jacobian_matrix(theta, row, params, out)"""
 Loss = Callable[[Vector, Vector, Vector], float]
 """loss(theta, row, params)"""
+Derivative = Literal["hessian", "jacobian", "jacobian_matrix"]
+DERIVATIVES: tuple[Derivative, ...] = ("hessian", "jacobian", "jacobian_matrix")
+"""Of the field, at fixed data: a problem has one of them, or none."""
 
 
 def _frozen(values: ArrayLike) -> Vector:
@@ -71,9 +84,9 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A source of rows and the gradient of a loss: what a learner learns from.
+    """A source of rows and a field, such as the gradient of a loss: what a learner learns from.
 
-    Built-in problems come from `halfwidth.problem`. The functions write vectors into their last argument and return
+    Built-in problems come from `halfwidth.problem`. The functions write arrays into their last arguments and return
     numbers; ``numba.njit`` functions run at full speed, plain Python functions work too, about a hundred times slower.
 
     Parameters
@@ -81,7 +94,8 @@ class Problem:
     dim : int
         The number of coefficients d.
     gradient : callable
-        ``gradient(theta, row, params, grad)`` writes the stochastic gradient at theta into `grad`.
+        ``gradient(theta, row, params, grad)`` writes the stochastic gradient at theta into `grad`; where there is no
+        loss, the field whose mean is to vanish.
     sample : callable, optional
         ``sample(rng, theta, state, params, row)`` draws the next row while theta is deployed. It may read theta, which
         makes the data state-dependent, and keep its own memory in `state`. Without it, give rows to `consume`.
@@ -106,6 +120,12 @@ class Problem:
         What tables show as the parameters of the problem.
     solve : callable, optional
         ``solve()`` returns the `Truth`; it is called when the truth is first asked for.
+    jacobian : callable, optional
+        ``jacobian(theta, row, params, left, right)`` writes u into `left` and v into `right` and returns (w, c): the
+        row's Jacobian at fixed data is w u v' + c I. For fields that are not the gradient of a loss, in place of
+        `hessian`.
+    jacobian_matrix : callable, optional
+        ``jacobian_matrix(theta, row, params, out)`` writes the row's Jacobian, (d, d), where it has no such form.
 
     Notes
     -----
@@ -143,19 +163,29 @@ class Problem:
     name: str = "custom"
     settings: Mapping[str, Any] = field(default_factory=dict)
     solve: Callable[[], Truth] | None = None
+    jacobian: Jacobian | None = None
+    jacobian_matrix: JacobianMatrix | None = None
 
     def __post_init__(self) -> None:
         check_count("dim", self.dim)
         check_count("row_size", self.row_size)
-        for role in ("sample", "gradient", "curvature", "hessian", "loss"):
+        for role in ("sample", "gradient", "curvature", "loss", *DERIVATIVES):
             function = getattr(self, role)
             if not callable(function) and (function is not None or role == "gradient"):
                 raise InputError.of(role, "be a function", function)
+        given = [role for role in DERIVATIVES if getattr(self, role) is not None]
+        if len(given) > 1:
+            raise InputError(f"a problem has one derivative of its field: give {' or '.join(given)}, not both")
         start = np.zeros(self.dim) if self.theta_0 is None else self.theta_0
         object.__setattr__(self, "theta_0", _frozen(check_vector("theta_0", start, self.dim)))
         for name in ("params", "state_0"):
             value = getattr(self, name)
             object.__setattr__(self, name, _frozen(check_vector(name, value, np.size(value))))
+
+    @property
+    def derivative(self) -> Derivative | None:
+        """Which of `hessian`, `jacobian` and `jacobian_matrix` the problem has."""
+        return next((role for role in DERIVATIVES if getattr(self, role) is not None), None)
 
     @cached_property
     def truth(self) -> Truth:

@@ -102,6 +102,10 @@ BATTERY: tuple[BatteryRow, ...] = (
     BatteryRow("missing-normal"),
     BatteryRow("mixed-logistic", {"people": 25}, _LOGISTIC_STEPS, _LOGISTIC_ETA),
     BatteryRow("adaptive-linear", {"dim": 5}),
+    BatteryRow("garnet-td", {"dim": 4, "discount": 0.9}),
+    BatteryRow("random-walk-td", {"dim": 7, "trace": 0.5}),
+    BatteryRow("frozen-lake-td", given=True),
+    BatteryRow("q-learning", {"states": 4}),
 )
 
 

@@ -5,7 +5,7 @@
 | shapes           | every function writes all of what it must, nothing else, and only finite numbers       |
 | determinism      | the same seed gives the same rows                                                      |
 | field and loss   | the field is the gradient of the loss, by central differences                          |
-| field and Hessian| the Hessian is the derivative of the field at fixed rows, by central differences       |
+| field and derivative | Hessian or Jacobian, against central differences of the field at fixed rows    |
 | curvature bound  | no row's field changes faster than the stated bound                                    |
 | forgets its start| two chains that start far apart give the same mean field                               |
 | truth            | the mean field vanishes at the stated theta*                                           |
@@ -45,7 +45,7 @@ def check_world(world: Problem, *, rows: int = 20_000, seed: int = 0, theta: Vec
     seed : int, default 0
         Of the rows.
     theta : array_like of shape (d,), optional
-        Where functions are looked at; the start moved by a tenth in every coordinate when None.
+        Where functions are looked at; when None, the start moved by 0.1 in the first coordinate to 0.2 in the last.
 
     Returns
     -------
@@ -67,7 +67,8 @@ def check_world(world: Problem, *, rows: int = 20_000, seed: int = 0, theta: Vec
     if world.sample is None:
         raise InputError("world must have a sampler: Problem(..., sample=...)")
     check_count("rows", rows, at_least=20 * BATCHES)
-    at = np.asarray(world.theta_0, dtype=np.float64) + 0.1 if theta is None else np.array(theta, dtype=np.float64)
+    beside = np.asarray(world.theta_0, dtype=np.float64) + np.linspace(0.1, 0.2, world.dim)
+    at = beside if theta is None else np.array(theta, dtype=np.float64)
     report = Report(f"problem {world.name!r}")
     if not _check_shapes(report, world, at, seed):
         return report
@@ -75,7 +76,7 @@ def check_world(world: Problem, *, rows: int = 20_000, seed: int = 0, theta: Vec
     report.add("determinism", *_determinism(world, at, drawn, seed))
     some = drawn[-_LOOKED_AT:]
     report.add("field and loss", *_loss(world, at, some))
-    report.add("field and Hessian", *_hessian(world, at, some))
+    report.add("field and derivative", *_derivative(world, at, some))
     report.add("curvature bound", *_curvature(world, at, some))
     report.add("forgets its start", *memory(world, at, rows, seed))
     report.add("truth", *truth(world, rows, seed))
@@ -91,9 +92,11 @@ def _check_shapes(report: Report, world: Problem, theta: Vector, seed: int) -> b
     assert world.sample is not None
     calls.append(("sample", world.sample, (rng, theta, state, params(world), row), row))
     calls.append(("gradient", world.gradient, (theta, row, params(world), grad), grad))
-    if world.hessian is not None:
-        direction = np.full(world.dim, np.nan)
-        calls.append(("hessian", world.hessian, (theta, row, params(world), direction), direction))
+    if world.derivative is not None:
+        sizes = {"hessian": [world.dim], "jacobian": [world.dim] * 2, "jacobian_matrix": [(world.dim, world.dim)]}
+        outputs = [np.full(size, np.nan) for size in sizes[world.derivative]]
+        derivative = getattr(world, world.derivative)
+        calls += [(world.derivative, derivative, (theta, row, params(world), *outputs), out) for out in outputs]
     numbers = [name for name in ("curvature", "loss") if getattr(world, name) is not None]
     calls += [(name, getattr(world, name), (theta, row, params(world)), None) for name in numbers]
     before = theta.copy()
@@ -116,7 +119,7 @@ def _call(name: str, function: Callable[..., Any], arguments: tuple[Any, ...], w
     if written is not None and not np.isfinite(written).all():
         place = int(np.flatnonzero(~np.isfinite(written))[0])
         return f"{name} left element {place} of its output unwritten or not finite"
-    numbers = {"hessian": 2, "curvature": 1, "loss": 1}.get(name, 0)
+    numbers = {"hessian": 2, "jacobian": 2, "curvature": 1, "loss": 1}.get(name, 0)
     if numbers and (np.size(value) != numbers or not np.isfinite(np.asarray(value, dtype=np.float64)).all()):
         return f"{name} must return {numbers} finite number{'s' * (numbers > 1)}; it returned {value!r}"
     return None
@@ -140,18 +143,30 @@ def _loss(world: Problem, theta: Vector, rows: Vector) -> Found:
     return _agree(slopes, stated, "the gradient is not the derivative of the loss")
 
 
-def _hessian(world: Problem, theta: Vector, rows: Vector) -> Found:
-    if world.hessian is None:
-        return None, "no Hessian"
-    stated = np.empty((len(rows), world.dim, world.dim))
-    for row, matrix in zip(rows, stated, strict=True):
-        u = np.empty(world.dim)
-        w, c = world.hessian(theta, row, params(world), u)
-        matrix[:] = w * np.outer(u, u) + c * np.eye(world.dim)
+def _derivative(world: Problem, theta: Vector, rows: Vector) -> Found:
+    if world.derivative is None:
+        return None, "no Hessian or Jacobian"
+    stated = np.array([stated_derivative(world, theta, row) for row in rows])
     found = np.empty_like(stated)
     for j, e in enumerate(_STEP * np.eye(world.dim)):
         found[:, :, j] = (fields(world, theta + e, rows) - fields(world, theta - e, rows)) / (2.0 * _STEP)
-    return _agree(found, stated, "the Hessian is not the derivative of the gradient at fixed rows")
+    name = "Hessian" if world.derivative == "hessian" else "Jacobian"
+    return _agree(found, stated, f"the {name} is not the derivative of the field at fixed rows")
+
+
+def stated_derivative(world: Problem, theta: Vector, row: Vector) -> Vector:
+    """A row's Hessian or Jacobian at theta, as the world states it (d, d)."""
+    left, right, matrix = np.empty(world.dim), np.empty(world.dim), np.zeros((world.dim, world.dim))
+    if world.jacobian_matrix is not None:
+        world.jacobian_matrix(theta, row, params(world), matrix)
+        return matrix
+    if world.jacobian is not None:
+        w, c = world.jacobian(theta, row, params(world), left, right)
+    else:
+        assert world.hessian is not None
+        w, c = world.hessian(theta, row, params(world), left)
+        right = left
+    return np.asarray(w * np.outer(left, right) + c * np.eye(world.dim))
 
 
 def _agree(found: Vector, stated: Vector, fault: str) -> Found:

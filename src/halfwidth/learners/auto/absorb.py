@@ -92,7 +92,9 @@ def difference_hessian(sign: float, steering: Steering, moving: Moving, told: To
 
 @jitable
 def unusual(q: float, guard: Vector) -> bool:
-    """Whether theta is far out; follows what is usual."""
+    """Whether theta is far out; follows what is usual. A chunk without any gradient (no reward yet) tells nothing."""
+    if q == 0.0:
+        return False
     guard[2] += 1.0
     far = guard[2] > _FIRST and min(q, guard[1]) > FAR * guard[0]
     guard[1] = q

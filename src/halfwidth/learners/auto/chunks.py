@@ -13,9 +13,9 @@ import numpy as np
 from halfwidth.equation import Sums
 from halfwidth.kernels.arrays import Function, Vector
 from halfwidth.kernels.compile import jitable, kernel
-from halfwidth.kernels.products import add_symmetric
 from halfwidth.learners.auto.absorb import absorb, difference_hessian, write_points
 from halfwidth.learners.auto.arguments import FINE, Cursor, Moving, Notes, Plan, Source, Steering, Told
+from halfwidth.learners.auto.row_derivatives import Scratch
 
 Ended = tuple[int, int, int, int, int]
 
@@ -59,8 +59,8 @@ def sum_gradients(gradient: Function, count: int, told: Told, source: Source, gr
                 total[j] += grad[j]
 
 
-def with_hessian(sample: Function, gradient: Function, hessian: Function) -> Function:
-    """The loop for problems with a Hessian."""
+def with_derivative(sample: Function, gradient: Function, add_up: Function, derivative: Function) -> Function:
+    """The loop for problems with a Hessian or a Jacobian, which `add_up` sums (`row_derivatives`)."""
 
     def curved_chunks(
         rng: np.random.Generator,
@@ -74,7 +74,7 @@ def with_hessian(sample: Function, gradient: Function, hessian: Function) -> Fun
     ) -> Ended:
         m, dim = source.chunk.shape[0], moving.theta.shape[0]
         told = Told(np.empty((3, dim)), np.empty((3, dim)))
-        grad, directions, weighted = np.empty(dim), np.empty((m, dim)), np.empty((m, dim))
+        grad, scratch = np.empty(dim), Scratch(np.empty((m, dim)), np.empty((m, dim)), np.empty((dim, dim)))
         used, filled, done, clipped, event, batch = 0, cursor.filled, 0, 0, FINE, cursor.batch
         while used < source.rows.shape[0] and done < plan.steps.shape[0] and event == FINE:
             theta, first = moving.theta + plan.dithers[done], used
@@ -86,19 +86,7 @@ def with_hessian(sample: Function, gradient: Function, hessian: Function) -> Fun
             deploy(theta, first, used - 1, moving, source)
             count = write_points(done, cursor.weighing, plan, steering, moving, told)
             sum_gradients(gradient, count, told, source, grad)
-            shift = 0.0
-            for i in range(m):
-                u = directions[i]
-                weight, c = hessian(steering.point, source.chunk[i], source.params, u)
-                shift += c
-                for j in range(dim):
-                    weighted[i, j] = weight * u[j]
-            moving.H[:] = 0.0
-            add_symmetric(directions, weighted, moving.H.T)
-            for i in range(dim):
-                moving.H[i, i] += shift
-                for j in range(i):
-                    moving.H[j, i] = moving.H[i, j]
+            add_up(derivative, steering.point, source.params, source.chunk, scratch, moving.H)
             here = Cursor(m, batch, cursor.length, cursor.weighing)
             short, event = absorb(done, here, plan, steering, moving, sums, notes, told)
             clipped += short

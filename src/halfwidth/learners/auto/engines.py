@@ -12,10 +12,11 @@ from halfwidth.kernels.compile import specialise
 from halfwidth.kernels.rows import no_rows
 from halfwidth.learners.auto.arguments import FINE, Source
 from halfwidth.learners.auto.asking import Conversation
-from halfwidth.learners.auto.chunks import with_differences, with_hessian
+from halfwidth.learners.auto.chunks import with_derivative, with_differences
 from halfwidth.learners.auto.engine_schemas import ENGINES, GIVEN_SCHEMA, OBSERVED_SCHEMA
 from halfwidth.learners.auto.given import GivenRows
 from halfwidth.learners.auto.observed import Observed
+from halfwidth.learners.auto.row_derivatives import summing
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.learners.learner_state import State
 from halfwidth.learners.own_result import OwnResult
@@ -80,7 +81,7 @@ class Engines(OwnResult):
 
     def _prepare(self) -> None:
         problem = self.problem
-        self.differences = self.gradient_only or problem.hessian is None
+        self.differences = self.gradient_only or problem.derivative is None
         self._m = self.chunk_rows or chunk_rows_for(problem.dim)
         size = max(self._m, _PIECE_NUMBERS // problem.dim)
         self._rows, self._thetas = np.empty((size, problem.row_size)), np.empty((size, problem.dim))
@@ -123,7 +124,7 @@ class Engines(OwnResult):
         if self._mode == "ask":
             self._conversation = Conversation(engine)
             return
-        loop = (with_differences,) if differences else (with_hessian, self.problem.hessian)
+        loop = (with_differences,) if differences else (with_derivative, *summing(self.problem))
         self._drawing, self._given = (
             specialise(loop[0], source, self.problem.gradient, *loop[1:])
             for source in (self.problem.sample or no_rows, no_rows)

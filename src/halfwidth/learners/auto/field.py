@@ -1,6 +1,7 @@
-"""Gradient and Hessian of a loss on given rows at a fixed theta, summed over pieces of them.
+"""A problem's field and its derivative on given rows at a fixed theta, summed over pieces of them.
 
-With a Hessian, row by row w u u' + c I. Without one, from differences of gradients on the same rows,
+With a Hessian, row by row w u u' + c I; with a Jacobian, w u v' + c I or any matrix. Without one, from differences of
+the field on the same rows,
 
     H e_j = (g(theta + h_j e_j) - g(theta)) / h_j,   with the widths h given,
     H s   = (g(theta + s / 1000) - g(theta)) / (1 / 1000).
@@ -23,10 +24,12 @@ from halfwidth.learners.auto.piece_sums import (
     row_gradients,
     row_hessian_products,
 )
+from halfwidth.learners.auto.row_derivatives import Scratch, piece_derivatives, row_products, summing
 from halfwidth.learners.newton.expansion import expand_at
 from halfwidth.problems import Problem
 
 SHORT = 1e-3
+_AT_ONCE = 512
 
 
 class Field(ABC):
@@ -94,6 +97,39 @@ class StaticField(Field):
         return np.asarray((weights * expansion.weights) @ np.square(expansion.directions) + weights @ expansion.shifts)
 
 
+class JacobianField(Field):
+    """With the problem's own Jacobian, which need not be symmetric."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self._pieces = specialise(piece_derivatives, *summing(problem))
+        self._products = specialise(row_products, *summing(problem))
+
+    def pieces(self, theta: Vector, rows: Vector, edges: Indices) -> tuple[Vector, Vector]:
+        dim = self.problem.dim
+        totals = np.empty((len(edges) - 1, dim, dim))
+        longest = int(np.diff(edges).max(initial=1))
+        self._pieces(theta, self.params, rows, edges, self._scratch(longest), totals)
+        return np.add.reduceat(self.gradients(theta, rows), edges[:-1]), totals
+
+    def left_out(self, points: Vector, centre: Vector, rows: Vector) -> Vector:
+        bends = np.empty((len(rows), self.problem.dim))
+        self._products(points, self.params, rows, centre - points, self._scratch(1), bends)
+        return self.gradients(centre, rows) - self.gradients(points, rows) - bends
+
+    def curvatures(self, theta: Vector, rows: Vector, weights: Vector) -> Vector:
+        found = np.zeros(len(theta))
+        for at in range(0, len(rows), _AT_ONCE):
+            part = slice(at, at + _AT_ONCE)
+            _, H = self.pieces(theta, rows[part], np.arange(len(rows[part]) + 1))
+            found += weights[part] @ np.diagonal(H, axis1=1, axis2=2)
+        return found
+
+    def _scratch(self, rows: int) -> Scratch:
+        dim = self.problem.dim
+        return Scratch(np.empty((rows, dim)), np.empty((rows, dim)), np.empty((dim, dim)))
+
+
 class DifferencedField(Field):
     """With gradients only; `widths` are those of the differences."""
 
@@ -119,3 +155,10 @@ class DifferencedField(Field):
             there[j] += width
             found[j] = ((weights @ self.gradients(there, rows)) - here)[j] / (there[j] - theta[j])
         return found
+
+
+def field_of(problem: Problem, widths: Vector, *, differences: bool) -> Field:
+    """With the problem's own derivative, or with differences of these widths."""
+    if differences:
+        return DifferencedField(problem, widths)
+    return StaticField(problem) if problem.derivative == "hessian" else JacobianField(problem)

@@ -6,7 +6,8 @@ the root of everything before it; the root moves to
     c = (sum H + prior)^-1 (sum H l - g).
 
 If the gradient of the chunk was not nearly linear from l to c, it is expanded again at the minimiser of its own loss
-plus the quadratic that stands for all chunks before it, found by damped Newton steps (L. Luo and P. X.-K. Song 2020). A
+plus the quadratic that stands for all chunks before it, found by damped Newton steps (L. Luo and P. X.-K. Song 2020);
+of a field without a loss, at the root of the same. A
 prior worth about a row around theta_0, set for each column when a row first shows it, holds directions that the rows so
 far do not determine; it moves linearisation points and never enters the equation of the result. What expansions leave
 out is measured on a sample of rows (`row_sample`) and solved for, so that the result is the root of the rows' own
@@ -14,7 +15,7 @@ equation for all purposes; for a quadratic loss it is so exactly. Rows of a chun
 result is asked for.
 
 Errors: batch jackknife under a quadratic spectral kernel, degrees of freedom of each coefficient
-(`halfwidth.equation.errors`). Batches are of one row at first, and merge; there are as many of them as the jackknife
+(`halfwidth.equation.errors`; `field_errors` where there is no loss). Batches are of one row at first, and merge; there are as many of them as the jackknife
 can invert at little cost, up to 1,024, at least 256.
 """
 
@@ -27,14 +28,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfwidth.equation import BatchStore, capacity_for, restored_store
+from halfwidth.equation.field_errors import is_field, two_sided
 from halfwidth.equation.linear_algebra import whitening
-from halfwidth.equation.newton import damped_newton
 from halfwidth.errors import BadState, Diverged
 from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.chunk_minimum import chunk_minimum, chunk_root, rough_minimum
 from halfwidth.learners.auto.chunk_system import ChunkSystem
 from halfwidth.learners.auto.difference_widths import DifferenceWidths
 from halfwidth.learners.auto.engine_schemas import GIVEN_SCHEMA, MOST_CHUNK_ROWS
-from halfwidth.learners.auto.field import DifferencedField, Field, StaticField
+from halfwidth.learners.auto.field import Field, field_of
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.problems import Problem
 from halfwidth.state.schema import validate
@@ -43,7 +45,7 @@ CHUNK_ROWS = 1_024
 _CHUNK_NUMBERS, _CHUNK_SHARE = 2**19, 4
 _MOST_BATCHES, _FEWEST_BATCHES, _JACKKNIFE_FLOPS = 1_024, 256, 2.5e7
 _NEARLY_LINEAR, _ROUGHLY_LINEAR = 0.02, 0.5
-_CLOSE, _ROUNDS, _SETTLED = 1e-4, 12, 1e-6
+_ROUNDS, _SETTLED = 12, 1e-6
 
 
 class Root(NamedTuple):
@@ -71,7 +73,14 @@ class GivenRows:
         self._most_rows = min(MOST_CHUNK_ROWS, max(_power_of_two(_CHUNK_NUMBERS / problem.row_size), CHUNK_ROWS))
 
     def _field(self) -> Field:
-        return DifferencedField(self.problem, self.widths.values) if self.differences else StaticField(self.problem)
+        return field_of(self.problem, self.widths.values, differences=self.differences)
+
+    @property
+    def without_loss(self) -> bool:
+        """Whether the rows are those of a field that is not the gradient of a loss: its matrices are not symmetric."""
+        if self.differences:
+            return not self.rough and is_field(self.store.closed().H)
+        return self.problem.derivative != "hessian"
 
     @property
     def rows(self) -> int:
@@ -126,7 +135,10 @@ class GivenRows:
         target = self._root(system, added @ (point - self.theta_0) - total)
         if not self._nearly_linear(system, rows, target, total, added):
             self.expanded_again += 1
-            point = self._chunk_minimum(rows, point)
+            past = self.store.curvature() + np.diag(system.ridge)
+            own = not self.differences and self.without_loss
+            find = chunk_root if own else rough_minimum if self.rough else chunk_minimum
+            point = find(self.field, rows, point, past)
             g, H = self.field.pieces(point, rows, edges)
             added = H.sum(axis=0)
             system = ChunkSystem(self.store.curvature() + added, self.prior)
@@ -158,24 +170,7 @@ class GivenRows:
             left = there - g - H @ (target - self.theta)
             moved = left @ system.solve(left)
             noise = np.mean(squares / np.abs(np.diag(H) + system.ridge))
-        return bool(0.0 <= moved <= (_ROUGHLY_LINEAR if self.rough else _NEARLY_LINEAR) ** 2 * abs(noise))
-
-    def _chunk_minimum(self, rows: Vector, centre: Vector) -> Vector:
-        """The minimiser of the chunk's loss plus the quadratic of all chunks before it."""
-        past = self.store.curvature() + np.diag(np.where(self.prior > 0.0, self.prior, 1.0))
-        past = 0.5 * (past + past.T)
-
-        def gradient(theta: Vector) -> Vector:
-            return np.asarray(self.field.gradient(theta, rows) + past @ (theta - centre))
-
-        def hessian(theta: Vector) -> Vector:
-            if self.rough:  # differences are noisy far from the minimum; this has the right shape there
-                grads = self.field.gradients(theta, rows)
-                return np.asarray(grads.T @ grads + past)
-            H = self.field.hessian(theta, rows)
-            return np.asarray(0.5 * (H + H.T) + past)
-
-        return np.asarray(damped_newton(gradient, hessian, centre.copy(), _CLOSE, relative=True).theta)
+        return bool(abs(moved) <= (_ROUGHLY_LINEAR if self.rough else _NEARLY_LINEAR) ** 2 * abs(noise))
 
     # ---- reading
 
@@ -196,11 +191,14 @@ class GivenRows:
         Of gradients that jump a sample shows nothing but noise, and nothing is corrected.
         """
         A = self.store.curvature()
-        C = whitening(0.5 * (A + A.T)).C
-        inverse = C @ np.linalg.solve(C.T @ A @ C, C.T)  # on the directions that the rows determine
+        if self.without_loss:
+            inverse = two_sided(A).inverse
+        else:
+            C = whitening(0.5 * (A + A.T)).C
+            inverse = C @ np.linalg.solve(C.T @ A @ C, C.T)  # on the directions that the rows determine
         linear = self.theta_0 + inverse @ self.store.score()
         centre, before, error = linear, math.inf, np.zeros(len(linear))
-        scale = np.sqrt(np.maximum(np.diag(inverse), 0.0))
+        scale = np.sqrt(np.abs(np.diag(inverse)))
         for _ in range(0 if self.rough else _ROUNDS):
             left, spread = self.sample.remainder(self.field, centre)
             error = np.sqrt(np.maximum(np.diag(inverse @ spread @ inverse.T), 0.0))

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.inference.longrun import FEW_DEGREES_OF_FREEDOM, long_dependence
+from halfwidth.equation.field_errors import two_sided
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.given import GivenRows, Root
 
@@ -63,15 +64,23 @@ def collapsed(engine: GivenRows, centre: Vector, before: Vector) -> NDArray[np.b
     return np.asarray(np.abs(engine.sample.curvatures(engine.field, centre)) < COLLAPSED * np.abs(before))
 
 
-def conditioning(information: Vector, hidden: NDArray[np.bool_], differences: bool) -> float:
-    """The smallest eigenvalue of the scaled curvature over its own error; below one a direction is lost in rounding."""
+def conditioning(information: Vector, hidden: NDArray[np.bool_], engine: GivenRows) -> float:
+    """The smallest eigenvalue of the scaled curvature over its own error; below one a direction is lost in rounding.
+
+    Of a field without a loss, the smallest singular value.
+    """
     kept = ~hidden
-    H = 0.5 * (information + information.T)[np.ix_(kept, kept)]
-    scale = np.sqrt(np.abs(np.diag(H)))
-    if not scale.size or not (scale > 0.0).all():
+    error = DIFFERENCED_ERROR if engine.differences else ROUNDING
+    inside = information[np.ix_(kept, kept)]
+    if not inside.size:
         return np.inf
-    smallest = float(np.linalg.eigvalsh(H / np.outer(scale, scale)).min())
-    return smallest / (DIFFERENCED_ERROR if differences else ROUNDING)
+    if engine.without_loss:
+        return two_sided(inside).smallest / error
+    H = 0.5 * (inside + inside.T)
+    scale = np.sqrt(np.abs(np.diag(H)))
+    if not (scale > 0.0).all():
+        return np.inf
+    return float(np.linalg.eigvalsh(H / np.outer(scale, scale)).min()) / error
 
 
 def notes(known: Known) -> tuple[str, ...]:

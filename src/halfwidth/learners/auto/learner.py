@@ -1,6 +1,6 @@
 """`auto`: an interval that chooses its own steps, centre and batches.
 
-It looks at past rows, the gradient and, if there is one, the Hessian at fixed data; at nothing else. Three engines add
+It looks at past rows, the field and, if there is one, its Jacobian at fixed data; at nothing else. Three engines add
 up the linearised equation (`halfwidth.equation`):
 
 | rows come by                        | engine       | theta                                             |
@@ -50,12 +50,12 @@ class Auto(Engines):
     Parameters
     ----------
     problem : Problem, optional
-        The gradient, and the source of rows where there is one. Without a problem, give `dim`, and drive the learner by
+        The gradient or field, and the source of rows where there is one. Without a problem, give `dim`, and drive the learner by
         `ask` and `tell`.
     dim : int, optional
         The dimension of theta, where there is no problem.
     gradient_only : bool
-        Whether to do without the problem's Hessian.
+        Whether to do without the problem's Hessian or Jacobian.
     feedback : {None, "none", "detect"}
         Whether data may respond to the deployed theta. None means "none" for `consume`, for a file cannot respond, and
         "detect" for `run`, `ask` and `tell`.
@@ -223,12 +223,13 @@ class Auto(Engines):
         return steered_result(self._steered, self.name, self.n_seen, self._curvature())
 
     def _curvature(self) -> str:
-        """Where the Hessian comes from, in words."""
+        """Where the derivative of the field comes from, in words."""
         told = self._mode == "ask"
         if not (self._steered.differences if self._steered is not None else self.differences):
-            return "the Hessian that was told" if told else "the problem's Hessian"
+            own = "Hessian" if self.problem.derivative == "hessian" else "Jacobian"
+            return "the Hessian that was told" if told else f"the problem's {own}"
         text = "differences of gradients on the same rows"
-        return text if told or self.gradient_only else f"{text}, as the problem has no Hessian"
+        return text if told or self.gradient_only else f"{text}, as the problem has no Hessian or Jacobian"
 
     # ---- state
 

@@ -7,6 +7,7 @@ import numpy as np
 from halfwidth.equation import Equation, Sums
 from halfwidth.equation.errors import jackknife_errors
 from halfwidth.equation.prefix import prefix_trail
+from halfwidth.equation.field_errors import field_errors
 from halfwidth.equation.stability import stability
 from halfwidth.errors import NotEnoughData
 from halfwidth.inference import Diagnostics
@@ -120,7 +121,10 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
     n, dim = engine.store.rows, len(root.centre)
     information = equation.A.sum(axis=0)
     residuals = equation.centred_residuals(root.centre - engine.theta_0)
-    errors = jackknife_errors(equation, residuals, 0.5 * (information + information.T))
+    if engine.without_loss:
+        errors = field_errors(equation, residuals)
+    else:
+        errors = jackknife_errors(equation, residuals, 0.5 * (information + information.T))
     every = np.eye(dim)
     along = errors.along(every)
     hidden = along.undetermined
@@ -146,7 +150,7 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         root=root,
         errors=np.sqrt(np.diag(covariance) / n),
         collapsed=given_status.collapsed(engine, root.centre, np.diag(information)),
-        conditioning=given_status.conditioning(information, hidden, engine.differences),
+        conditioning=given_status.conditioning(information, hidden, engine),
     )
     params = np.where(hidden, engine.theta, root.centre)
     result = GivenResult(

@@ -70,6 +70,22 @@ def q_field(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
 
 
 @jitable
+def q_jacobian(theta: Vector, row: Vector, params: Vector, left: Vector, right: Vector) -> tuple[float, float]:
+    """phi (phi - gamma c phi(s', a*))' with the action a* that is greedy at theta."""
+    dim, greedy, best = theta.shape[0], 0, -np.inf
+    for a in range(int(params[1])):
+        value = 0.0
+        for j in range(dim):
+            value += row[dim + 2 + a * dim + j] * theta[j]
+        if value > best:
+            best, greedy = value, a
+    for j in range(dim):
+        left[j] = row[j]
+        right[j] = row[j] - params[2] * row[dim + 1] * row[dim + 2 + greedy * dim + j]
+    return 1.0, 0.0
+
+
+@jitable
 def q_curvature(theta: Vector, row: Vector, params: Vector) -> float:
     """|phi| (|phi| + gamma max_a' |phi(s', a')|), a bound of the row's Jacobian."""
     dim = theta.shape[0]
@@ -122,6 +138,7 @@ def q_learning(
             "seed": seed,
         },
         solve=lambda: solve_q_learning(mdp, features, noise),
+        jacobian=q_jacobian,
     )
 
 

@@ -74,6 +74,16 @@ def td_field(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
 
 
 @jitable
+def td_jacobian(theta: Vector, row: Vector, params: Vector, left: Vector, right: Vector) -> tuple[float, float]:
+    """z (phi - gamma c phi')'."""
+    dim = theta.shape[0]
+    for j in range(dim):
+        left[j] = row[j]
+        right[j] = row[dim + j]
+    return 1.0, 0.0
+
+
+@jitable
 def td_curvature(theta: Vector, row: Vector, params: Vector) -> float:
     """|z| |phi - gamma c phi'|, a bound of the row's Jacobian."""
     dim = theta.shape[0]
@@ -108,6 +118,7 @@ def td_problem(evaluation: Evaluation, name: str, settings: dict[str, object]) -
         name=name,
         settings={"dim": dim, **settings},
         solve=evaluation.truth,
+        jacobian=td_jacobian,
     )
 
 

@@ -1,0 +1,127 @@
+"""Errors of the root of a field that is not the gradient of a loss: its matrices H_b are not symmetric.
+
+As in `halfwidth.equation.jackknife`, deleting batch b moves the root by (A - H_b)^-1 r_b. With rows and columns of A
+scaled, its singular values give L (k, d) and C (d, k) with L A C = I on what the rows determine, and
+
+    X_b = L H_b C,   N_b = (I - X_b)^-1,   w = C'v for a direction v,   p_b = N_b'w,   g_b = p_b - w,
+    u_b(v) = p_b'L r_b,                                the influence of batch b on v'c, deleted exactly
+    F_b = (X_b X_b')^(1/2),   F = sum F_b,             what stands for the covariance of L r_b
+    Gamma_bc = 1{b = c} p_b'F_b p_b - p_b'F_b g_c - g_b'F_c p_c + g_b'F g_c.
+
+Where all H_b are symmetric and non-negative, F_b = X_b, F = I, and everything is what the jackknife has there. Degrees
+of freedom rest on F_b being of the right shape, as they do on H_b there; influences and variances do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from halfwidth.equation.equation import Equation
+from halfwidth.equation.errors import Errors, capped_bandwidth
+from halfwidth.equation.jackknife import DELETED, Deletions
+from halfwidth.equation.linear_algebra import SINGULAR, Whitening
+from halfwidth.inference.longrun import toeplitz_product
+from halfwidth.kernels.arrays import Vector
+
+_DIFFERENCED = 0.02
+_SCALINGS = 10
+
+
+class TwoSided(NamedTuple):
+    """L (k, d) and C (d, k) with L A C = I, unit vectors that span the null space, the scale of the columns, and the
+    smallest singular value of the scaled matrix."""
+
+    L: Vector
+    C: Vector
+    null: Vector
+    D: Vector
+    smallest: float
+
+    @property
+    def inverse(self) -> Vector:
+        """A^-1 on the directions that the rows determine."""
+        return np.asarray(self.C @ self.L)
+
+
+def two_sided(A: Vector) -> TwoSided:
+    """From the singular values of A, with rows and columns scaled to about unit length (D. Ruiz 2001)."""
+    rows, columns = np.ones(len(A)), np.ones(len(A))
+    for _ in range(_SCALINGS):
+        R = A * rows[:, None] * columns
+        rows, columns = rows * _unit(np.linalg.norm(R, axis=1)), columns * _unit(np.linalg.norm(R, axis=0))
+    U, values, Vt = np.linalg.svd(A * rows[:, None] * columns)
+    kept = values > SINGULAR * max(values[0], 1e-300)
+    root = np.sqrt(values[kept])
+    L, C = (U[:, kept] / root).T * rows, columns[:, None] * Vt[kept].T / root
+    return TwoSided(np.asarray(L), np.asarray(C), np.asarray(Vt[~kept].T), columns, float(values[-1]))
+
+
+def _unit(norms: Vector) -> Vector:
+    return np.asarray(1.0 / np.sqrt(np.where(norms > 0.0, norms, 1.0)))
+
+
+def is_field(A: Vector) -> bool:
+    """Whether batches (K, d, d), made of differences of a smooth field, are those of one that has no loss.
+
+    Those of a gradient are symmetric up to the error of differences, far below 2%.
+    """
+    scale = _unit(np.abs(np.diag(A.sum(axis=0))))
+    A = A * scale[:, None] * scale
+    skew = 0.5 * (A - A.transpose(0, 2, 1))
+    return bool(np.square(skew).sum() > _DIFFERENCED**2 * np.square(A).sum())
+
+
+@dataclass(frozen=True)
+class FieldDeletions(Deletions):
+    """As `Deletions`, with s = L r_b and N_b not symmetric; F stands for the batches' covariances (K, k, k)."""
+
+    F: Vector
+
+    @classmethod
+    def of_field(cls, A: Vector, residuals: Vector, sides: TwoSided) -> FieldDeletions:
+        """From the batches' own matrices (K, d, d) and their residuals (K, d)."""
+        X = sides.L @ A @ sides.C
+        U, values, _ = np.linalg.svd(X)
+        F = (U * values[:, None, :]) @ U.transpose(0, 2, 1)
+        N, lone = np.empty_like(X), [np.empty((len(sides.L), 0))]
+        for b, E in enumerate(np.eye(len(sides.L)) - X):
+            left, size, right = np.linalg.svd(E)
+            kept = size > DELETED
+            N[b] = right[kept].T / size[kept] @ left[:, kept].T
+            lone.append(right[~kept].T)
+        return cls(sides.C, N, residuals @ sides.L.T, sides.C @ np.concatenate(lone, axis=1), F)
+
+    def influences(self, directions: Vector) -> Vector:
+        """u_b(v) for the directions (m, d), one in each column (K, m)."""
+        return np.asarray(np.einsum("bkm,bk->bm", self._without(directions), self.s))
+
+    def information(self, directions: Vector) -> Vector:
+        """p_b'F_b p_b for the directions, (K, m)."""
+        p = self._without(directions)
+        return np.asarray(np.einsum("bkm,bkm->bm", p, self.F @ p))
+
+    def _without(self, directions: Vector) -> Vector:
+        """p_b (K, k, m)."""
+        return np.asarray(self.N.transpose(0, 2, 1) @ (self.C.T @ directions.T))
+
+    def _df(self, w: Vector, kernel: Vector) -> float:
+        p = self.N.transpose(0, 2, 1) @ w
+        g = p - w
+        Fp = np.einsum("bkl,bl->bk", self.F, p)
+        cross = Fp @ g.T
+        Gamma = g @ self.F.sum(axis=0) @ g.T - cross - cross.T
+        Gamma[np.diag_indices(len(p))] += np.einsum("bk,bk->b", p, Fp)
+        weighted = toeplitz_product(kernel, Gamma)
+        first, second = float(np.trace(weighted)), float(np.sum(weighted * weighted.T))
+        return first**2 / second if first > 0.0 and second > 0.0 else 0.0
+
+
+def field_errors(equation: Equation, residuals: Vector) -> Errors:
+    """Errors for batches in time order; see `halfwidth.equation.errors.jackknife_errors`."""
+    sides = two_sided(equation.A.sum(axis=0))
+    bandwidth = capped_bandwidth(residuals @ sides.inverse.T)
+    deletions = FieldDeletions.of_field(equation.A, residuals, sides)
+    return Errors(deletions, Whitening(sides.C, sides.null, sides.D), bandwidth, 1)
