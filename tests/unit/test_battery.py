@@ -45,6 +45,10 @@ def test_the_battery_has_the_rows_it_should():
         "missing-normal",
         "mixed-logistic:people=25",
         "adaptive-linear:dim=5",
+        "garnet-td:dim=4:discount=0.9",
+        "random-walk-td:dim=7:trace=0.5",
+        "frozen-lake-td:given",
+        "q-learning:states=4",
     ]
 
 

@@ -28,11 +28,13 @@ from halfwidth.kernels.arrays import Vector
 
 _DIFFERENCED = 0.02
 _SCALINGS = 10
+_SAFE = 0.5
 
 
 class TwoSided(NamedTuple):
     """L (k, d) and C (d, k) with L A C = I, unit vectors that span the null space, the scale of the columns, and the
-    smallest singular value of the scaled matrix."""
+    smallest singular value of the scaled matrix.
+    """
 
     L: Vector
     C: Vector
@@ -86,13 +88,8 @@ class FieldDeletions(Deletions):
         X = sides.L @ A @ sides.C
         U, values, _ = np.linalg.svd(X)
         F = (U * values[:, None, :]) @ U.transpose(0, 2, 1)
-        N, lone = np.empty_like(X), [np.empty((len(sides.L), 0))]
-        for b, E in enumerate(np.eye(len(sides.L)) - X):
-            left, size, right = np.linalg.svd(E)
-            kept = size > DELETED
-            N[b] = right[kept].T / size[kept] @ left[:, kept].T
-            lone.append(right[~kept].T)
-        return cls(sides.C, N, residuals @ sides.L.T, sides.C @ np.concatenate(lone, axis=1), F)
+        N, lone = _inverses(X)
+        return cls(sides.C, N, residuals @ sides.L.T, sides.C @ lone, F)
 
     def influences(self, directions: Vector) -> Vector:
         """u_b(v) for the directions (m, d), one in each column (K, m)."""
@@ -108,15 +105,34 @@ class FieldDeletions(Deletions):
         return np.asarray(self.N.transpose(0, 2, 1) @ (self.C.T @ directions.T))
 
     def _df(self, w: Vector, kernel: Vector) -> float:
+        # Gamma = diag(D) + U M U' with U = (g, F p) and M = ((F, -I), (-I, 0)).
         p = self.N.transpose(0, 2, 1) @ w
-        g = p - w
         Fp = np.einsum("bkl,bl->bk", self.F, p)
-        cross = Fp @ g.T
-        Gamma = g @ self.F.sum(axis=0) @ g.T - cross - cross.T
-        Gamma[np.diag_indices(len(p))] += np.einsum("bk,bk->b", p, Fp)
-        weighted = toeplitz_product(kernel, Gamma)
-        first, second = float(np.trace(weighted)), float(np.sum(weighted * weighted.T))
-        return first**2 / second if first > 0.0 and second > 0.0 else 0.0
+        D, k = np.einsum("bk,bk->b", p, Fp), len(w)
+        U = np.concatenate([p - w, Fp], axis=1)
+        WU = toeplitz_product(kernel, U)
+        M = np.zeros((2 * k, 2 * k))
+        M[:k, :k] = self.F.sum(axis=0)
+        M[:k, k:] = M[k:, :k] = -np.eye(k)
+        inside = M @ (U.T @ WU)
+        first = kernel[0] * D.sum() + np.trace(inside)
+        second = D @ toeplitz_product(kernel**2, D[:, None])[:, 0]
+        second += 2.0 * np.sum(M * (WU.T @ (WU * D[:, None]))) + np.sum(inside * inside.T)
+        return float(first**2 / second) if first > 0.0 and second > 0.0 else 0.0
+
+
+def _inverses(X: Vector) -> tuple[Vector, Vector]:
+    """(I - X_b)^-1 for every batch, pseudo-inverses where there is none, and the null vectors (k, m) of those."""
+    k = X.shape[1]
+    E, N, lone = np.eye(k) - X, np.empty_like(X), [np.empty((k, 0))]
+    safe = np.einsum("bij,bij->b", X, X) < _SAFE**2
+    N[safe] = np.linalg.inv(E[safe])
+    for b in np.flatnonzero(~safe).tolist():
+        left, size, right = np.linalg.svd(E[b])
+        kept = size > DELETED
+        N[b] = right[kept].T / size[kept] @ left[:, kept].T
+        lone.append(right[~kept].T)
+    return N, np.concatenate(lone, axis=1)
 
 
 def field_errors(equation: Equation, residuals: Vector) -> Errors:
