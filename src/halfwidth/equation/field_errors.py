@@ -32,9 +32,7 @@ _SAFE = 0.5
 
 
 class TwoSided(NamedTuple):
-    """L (k, d) and C (d, k) with L A C = I, unit vectors that span the null space, the scale of the columns, and the
-    smallest singular value of the scaled matrix.
-    """
+    """L (k, d) and C (d, k) with L A C = I; null space and scale of the columns; the smallest scaled singular value."""
 
     L: Vector
     C: Vector

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.inference.longrun import FEW_DEGREES_OF_FREEDOM, long_dependence
 from halfwidth.equation.field_errors import two_sided
+from halfwidth.inference.longrun import FEW_DEGREES_OF_FREEDOM, long_dependence
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.given import GivenRows, Root
 

@@ -50,8 +50,8 @@ class Auto(Engines):
     Parameters
     ----------
     problem : Problem, optional
-        The gradient or field, and the source of rows where there is one. Without a problem, give `dim`, and drive the learner by
-        `ask` and `tell`.
+        The gradient or field, and the source of rows where there is one. Without a problem, give `dim`, and drive the
+        learner by `ask` and `tell`.
     dim : int, optional
         The dimension of theta, where there is no problem.
     gradient_only : bool
