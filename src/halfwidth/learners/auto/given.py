@@ -15,8 +15,8 @@ equation for all purposes; for a quadratic loss it is so exactly. Rows of a chun
 result is asked for.
 
 Errors: batch jackknife under a quadratic spectral kernel, degrees of freedom of each coefficient
-(`halfwidth.equation.errors`; `field_errors` where there is no loss). Batches are of one row at first, and merge; there are as many of them as the jackknife
-can invert at little cost, up to 1,024, at least 256.
+(`halfwidth.equation.errors`; `halfwidth.equation.field_errors` where there is no loss). Batches are of one row at
+first, and merge; there are as many of them as the jackknife can invert at little cost, up to 1,024, at least 256.
 """
 
 from __future__ import annotations
