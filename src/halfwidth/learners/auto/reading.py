@@ -6,8 +6,8 @@ import numpy as np
 
 from halfwidth.equation import Equation, Sums
 from halfwidth.equation.errors import jackknife_errors
-from halfwidth.equation.prefix import prefix_trail
 from halfwidth.equation.field_errors import field_errors
+from halfwidth.equation.prefix import prefix_trail
 from halfwidth.equation.stability import stability
 from halfwidth.errors import NotEnoughData
 from halfwidth.inference import Diagnostics
