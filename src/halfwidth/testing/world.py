@@ -93,8 +93,13 @@ def _check_shapes(report: Report, world: Problem, theta: Vector, seed: int) -> b
     calls.append(("sample", world.sample, (rng, theta, state, params(world), row), row))
     calls.append(("gradient", world.gradient, (theta, row, params(world), grad), grad))
     if world.derivative is not None:
-        sizes = {"hessian": [world.dim], "jacobian": [world.dim] * 2, "jacobian_matrix": [(world.dim, world.dim)]}
-        outputs = [np.full(size, np.nan) for size in sizes[world.derivative]]
+        d = world.dim
+        shapes: dict[str, list[tuple[int, ...]]] = {
+            "hessian": [(d,)],
+            "jacobian": [(d,), (d,)],
+            "jacobian_matrix": [(d, d)],
+        }
+        outputs = [np.full(shape, np.nan) for shape in shapes[world.derivative]]
         derivative = getattr(world, world.derivative)
         calls += [(world.derivative, derivative, (theta, row, params(world), *outputs), out) for out in outputs]
     numbers = [name for name in ("curvature", "loss") if getattr(world, name) is not None]
