@@ -23,6 +23,8 @@ from halfwidth.learners import (
     TrajectoryRegression as TrajectoryRegression,
     TruncatedSGD as TruncatedSGD,
     ZerothOrderSGD as ZerothOrderSGD,
+    learn_replicates as learn_replicates,
+    learn_world as learn_world,
 )
 from halfwidth.models import (
     GammaRegressor as GammaRegressor,
@@ -34,6 +36,7 @@ from halfwidth.models import (
     QuantileRegressor as QuantileRegressor,
     fit as fit,
     load as load,
+    strategic as strategic,
 )
 from halfwidth.problems import (
     Problem as Problem,

@@ -37,7 +37,7 @@ def test_the_battery_has_the_rows_it_should():
         "swap-game:rho=0.5",
         "swap-game:rho=0.9",
         "strategic-logistic:dim=5",
-        "strategic-credit:reach=0.5",
+        "strategic-credit:reach=0.5:speed=1.0",
         "location-scale:dim=5",
         "location-scale:dim=3:loss=logistic",
         "multi-player-game:dim=5",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from halfwidth import __version__
-from halfwidth.cli import battery, data, demo, fit, lists, predict, reproduce, study
+from halfwidth.cli import battery, data, demo, fit, lists, predict, reproduce, strategic, study
 
 app = typer.Typer(
     name="halfwidth",
@@ -37,6 +37,7 @@ app.command("demo")(demo.demo)
 app.command("fit")(fit.fit)
 app.command("show")(predict.show)
 app.command("predict")(predict.predict)
+app.command("strategic")(strategic.strategic)
 app.command("data")(data.data)
 app.command("study")(study.study)
 app.command("battery")(battery.battery)

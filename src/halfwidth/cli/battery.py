@@ -12,6 +12,7 @@ from halfwidth.cli.interrupts import keeping
 from halfwidth.cli.options import JobsOption, JsonOption, SeedOption
 from halfwidth.cli.outcomes import print_outcomes
 from halfwidth.cli.output import number, progress, write_json
+from halfwidth.cli.params import listed
 
 _WIDTH_OF_KEY, _WIDTH_OF_CELL = 36, 15
 
@@ -35,7 +36,7 @@ def battery(
     from halfwidth.study.battery import battery_rows, run_battery
     from halfwidth.study.store import Store
 
-    names, wanted = _listed(methods) or list(METHODS), _listed(rows)
+    names, wanted = listed(methods) or list(METHODS), listed(rows)
     chosen = adverse_rows(wanted) if adverse else battery_rows(wanted)
     store = Store()
     with keeping(store.folder, "the same command"), progress(f"battery, {len(names)} methods") as tell:
@@ -47,10 +48,6 @@ def battery(
             print_outcomes(scored)
         else:
             _print(scored, names, list(dict.fromkeys(row["row"] for row in scored)))
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _print(scored: Sequence[dict[str, Any]], methods: Sequence[str], keys: Sequence[str]) -> None:

@@ -39,3 +39,8 @@ def _read(name: str, text: str, default: Any, kind: str) -> Any:
     except ValueError:
         rule = "be a whole number" if isinstance(default, int) else "be a number"
         raise InputError.of(f"param {name}", rule if default is not None else "read like 0,0.5,1", text) from None
+
+
+def listed(text: str) -> list[str]:
+    """The parts of a comma-separated option."""
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from halfwidth.learners.auto import Auto
 from halfwidth.learners.base import Learner
 from halfwidth.learners.newton.chunked import ChunkedNewton
+from halfwidth.learners.own_worlds import ReplicatedWorld, StepWorld, learn_replicates, learn_world
 from halfwidth.learners.replicas.higrad import HiGrad
 from halfwidth.learners.replicas.local_sgd import LocalSGD
 from halfwidth.learners.replicas.minibatch_bootstrap import MiniBatchBootstrap
@@ -35,10 +36,14 @@ __all__ = [
     "OneStep",
     "ParallelRuns",
     "PlugIn",
+    "ReplicatedWorld",
     "RichardsonRomberg",
+    "StepWorld",
     "TrajectoryRegression",
     "TruncatedSGD",
     "ZerothOrderSGD",
+    "learn_replicates",
+    "learn_world",
 ]
 
 LEARNERS: dict[str, type[Learner]] = {

@@ -8,6 +8,8 @@ from halfwidth.models.registry import MODELS, load
 from halfwidth.models.regressors import HuberRegressor, LinearRegression, PoissonRegressor, QuantileRegressor
 from halfwidth.models.results import RegressionResult
 from halfwidth.models.run_status import FitWarning
+from halfwidth.models.strategic import strategic
+from halfwidth.models.strategic_result import StrategicResult
 
 __all__ = [
     "MODELS",
@@ -20,7 +22,9 @@ __all__ = [
     "PoissonRegressor",
     "QuantileRegressor",
     "RegressionResult",
+    "StrategicResult",
     "StreamModel",
     "fit",
     "load",
+    "strategic",
 ]

@@ -94,7 +94,7 @@ BATTERY: tuple[BatteryRow, ...] = (
     BatteryRow("performative-mean", {"dim": 5}),
     *(BatteryRow("swap-game", {"rho": rho}) for rho in (0.5, 0.9)),
     BatteryRow("strategic-logistic", {"dim": 5}, eta=_LOGISTIC_ETA),
-    BatteryRow("strategic-credit", {"reach": 0.5}, _LOGISTIC_STEPS, _LOGISTIC_ETA),
+    BatteryRow("strategic-credit", {"reach": 0.5, "speed": 1.0}, _LOGISTIC_STEPS, _LOGISTIC_ETA),
     BatteryRow("location-scale", {"dim": 5}),
     BatteryRow("location-scale", {"dim": 3, "loss": "logistic"}, _LOGISTIC_STEPS, _LOGISTIC_ETA),
     BatteryRow("multi-player-game", {"dim": 5}),

@@ -3,6 +3,7 @@
 | check            | what it asks                                                                           |
 |------------------|----------------------------------------------------------------------------------------|
 | shapes           | every function writes all of what it must, nothing else, and only finite numbers       |
+| replicates       | of many replicates at once, each sees its own theta only                               |
 | determinism      | the same seed gives the same rows                                                      |
 | field and loss   | the field is the gradient of the loss, by central differences                          |
 | field and derivative | Hessian or Jacobian, against central differences of the field at fixed rows    |
@@ -24,8 +25,10 @@ import numpy as np
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.own_worlds import ReplicatedWorld, StepWorld
 from halfwidth.problems import Problem
 from halfwidth.testing.long_run import BATCHES, Found, draw, fields, memory, params, steps, truth
+from halfwidth.testing.own_worlds import as_problem, replicates_apart
 from halfwidth.testing.report import Report
 
 _LOOKED_AT = 200
@@ -33,13 +36,16 @@ _STEP = 1e-5
 _CLOSE = 1e-3
 
 
-def check_world(world: Problem, *, rows: int = 20_000, seed: int = 0, theta: Vector | None = None) -> Report:
+def check_world(
+    world: Problem | StepWorld | ReplicatedWorld, *, rows: int = 20_000, seed: int = 0, theta: Vector | None = None
+) -> Report:
     """Check a problem of one's own and say what is wrong with it.
 
     Parameters
     ----------
-    world : Problem
-        The problem, with a sampler.
+    world : Problem, StepWorld or ReplicatedWorld
+        A problem with a sampler, or what `halfwidth.learn_world` or `halfwidth.learn_replicates` takes; these need
+        `reset(seed)` too, and may have `loss(theta, row)`, `theta_0` and ``solve() -> Truth``.
     rows : int, default 20_000
         How many rows each statistical check draws.
     seed : int, default 0
@@ -55,7 +61,7 @@ def check_world(world: Problem, *, rows: int = 20_000, seed: int = 0, theta: Vec
     Raises
     ------
     InputError
-        If the problem has no sampler.
+        If the problem has no sampler, or a simulator no `reset`.
 
     Examples
     --------
@@ -64,6 +70,7 @@ def check_world(world: Problem, *, rows: int = 20_000, seed: int = 0, theta: Vec
     >>> check_world(hw.problem("swap-game")).ok
     True
     """
+    own, world = world, world if isinstance(world, Problem) else as_problem(world)
     if world.sample is None:
         raise InputError("world must have a sampler: Problem(..., sample=...)")
     check_count("rows", rows, at_least=20 * BATCHES)
@@ -72,6 +79,8 @@ def check_world(world: Problem, *, rows: int = 20_000, seed: int = 0, theta: Vec
     report = Report(f"problem {world.name!r}")
     if not _check_shapes(report, world, at, seed):
         return report
+    if own is not world:
+        report.add("replicates", *replicates_apart(own, at))
     drawn = draw(world, at, rows, seed)
     report.add("determinism", *_determinism(world, at, drawn, seed))
     some = drawn[-_LOOKED_AT:]
@@ -133,7 +142,10 @@ def _call(name: str, function: Callable[..., Any], arguments: tuple[Any, ...], w
 def _determinism(world: Problem, theta: Vector, drawn: Vector, seed: int) -> Found:
     if np.array_equal(draw(world, theta, len(drawn), seed), drawn):
         return True, "the same seed gives the same rows"
-    return False, "the same seed gives other rows: draw every random number from the generator that sample is given"
+    return False, (
+        "the same seed gives other rows: draw every random number from the generator that sample is given, and let "
+        "reset(seed) start a simulator afresh, its memory included"
+    )
 
 
 def _loss(world: Problem, theta: Vector, rows: Vector) -> Found:
