@@ -5,6 +5,8 @@ import pytest
 from numba import njit
 
 from halfwidth import Auto, Problem
+from halfwidth.equation.wide_errors import WideErrors
+from halfwidth.learners.auto import given_store, reading
 from halfwidth.learners.auto.field import DifferencedField, StaticField
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.learners.warm_start import collect_rows
@@ -97,6 +99,25 @@ def test_chunks_grow_and_do_not_depend_on_how_rows_come():
     np.testing.assert_array_equal(parts.result().covariance, whole.result().covariance)
     fit = np.linalg.lstsq(rows[:, :2], rows[:, 2], rcond=None)[0]
     np.testing.assert_allclose(whole.result().params, fit, rtol=1e-8)
+
+
+def test_many_columns_take_the_other_jackknife(monkeypatch):
+    """Matrices in single precision, their sum in double: least squares as before, and nearly the same errors."""
+    world = problem("ar-linear", dim=3)
+    rows = rows_of(world, 9_000)
+    narrow = Auto(world).consume(rows).result()
+    monkeypatch.setattr(given_store, "WIDE", 2)
+    monkeypatch.setattr(reading, "WIDE", 2)
+    learner = Auto(world).consume(rows[:5_000])
+    wide = Auto.from_state(learner.to_state(), world).consume(rows[5_000:]).result()
+    assert isinstance(wide.errors, WideErrors)
+    fit = np.linalg.lstsq(rows[:, :3], rows[:, 3], rcond=None)[0]
+    np.testing.assert_allclose(wide.params, fit, rtol=1e-8)
+    np.testing.assert_allclose(wide.bse, narrow.bse, rtol=0.2)
+    assert (wide.df > 20.0).all()
+    assert wide.coefficient_status == ("ok", "ok", "ok")
+    learner.consume(rows[5_000:])
+    np.testing.assert_array_equal(learner.result().covariance, wide.covariance)
 
 
 def test_a_singular_chunk_moves_nothing_and_is_refused():

@@ -59,8 +59,10 @@ class Equation:
         return centre, np.asarray(self.residuals(centre) @ inverted.T)
 
     def residuals(self, centre: Vector) -> Vector:
-        """r_j at any centre."""
-        return np.asarray(self.B - self.A @ centre)
+        """r_j at any centre; matrices in single precision are widened one at a time."""
+        if self.A.dtype == np.float64:
+            return np.asarray(self.B - self.A @ centre)
+        return np.array([b - H @ centre for H, b in zip(self.A, self.B, strict=True)])
 
     def centred_residuals(self, centre: Vector) -> Vector:
         """r_j less their mean per row: where a correction or a penalty moved the root, they no longer add up to 0."""

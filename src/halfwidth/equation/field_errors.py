@@ -15,15 +15,16 @@ of freedom rest on F_b being of the right shape, as they do on H_b there; influe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from halfwidth.equation.equation import Equation
 from halfwidth.equation.errors import Errors, capped_bandwidth
-from halfwidth.equation.jackknife import DELETED, Deletions
+from halfwidth.equation.jackknife import DELETED, Along, Deletions
 from halfwidth.equation.linear_algebra import SINGULAR, Whitening
-from halfwidth.inference.longrun import toeplitz_product
+from halfwidth.inference.longrun import kernel_weights, toeplitz_product
 from halfwidth.kernels.arrays import Vector
 
 _DIFFERENCED = 0.02
@@ -89,22 +90,30 @@ class FieldDeletions(Deletions):
         N, lone = _inverses(X)
         return cls(sides.C, N, residuals @ sides.L.T, sides.C @ lone, F)
 
-    def influences(self, directions: Vector) -> Vector:
-        """u_b(v) for the directions (m, d), one in each column (K, m)."""
-        return np.asarray(np.einsum("bkm,bk->bm", self._without(directions), self.s))
+    def along(self, directions: Vector) -> FieldAlong:
+        """What deletions do along the directions (m, d)."""
+        w = self.C.T @ directions.T
+        return FieldAlong(w, self.N.transpose(0, 2, 1) @ w, self.s, self.is_lone(directions), self.F)
 
-    def information(self, directions: Vector) -> Vector:
+
+@dataclass(frozen=True)
+class FieldAlong(Along):
+    """As `Along`, with p_b = N_b'w and F."""
+
+    F: Vector
+
+    @cached_property
+    def information(self) -> Vector:
         """p_b'F_b p_b for the directions, (K, m)."""
-        p = self._without(directions)
-        return np.asarray(np.einsum("bkm,bkm->bm", p, self.F @ p))
+        return np.asarray(np.einsum("bkm,bkm->bm", self.p, self.F @ self.p))
 
-    def _without(self, directions: Vector) -> Vector:
-        """p_b (K, k, m)."""
-        return np.asarray(self.N.transpose(0, 2, 1) @ (self.C.T @ directions.T))
+    def degrees_of_freedom(self, bandwidth: float) -> Vector:
+        """df of each direction, for the kernel of this bandwidth, in batches."""
+        kernel = kernel_weights(len(self.p), bandwidth)
+        return np.array([self._df(self.w[:, j], self.p[:, :, j], kernel) for j in range(self.w.shape[1])])
 
-    def _df(self, w: Vector, kernel: Vector) -> float:
+    def _df(self, w: Vector, p: Vector, kernel: Vector) -> float:
         # Gamma = diag(D) + U M U' with U = (g, F p) and M = ((F, -I), (-I, 0)).
-        p = self.N.transpose(0, 2, 1) @ w
         Fp = np.einsum("bkl,bl->bk", self.F, p)
         D, k = np.einsum("bk,bk->b", p, Fp), len(w)
         U = np.concatenate([p - w, Fp], axis=1)

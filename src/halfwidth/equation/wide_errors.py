@@ -35,6 +35,8 @@ class WideErrors:
     """Errors of the directions that were given when it was made, the rows of `directions`."""
 
     influences: Vector
+    information: Vector
+    """What each batch knows about the directions (K, m)."""
     whitened: Whitening
     directions: Vector
     largest_share: Vector
@@ -97,7 +99,7 @@ def wide_errors(
     df = np.square(gamma.sum(axis=0)) / np.where(squares > 0.0, squares, np.inf) - 1.0
     if bandwidth > 0.0:
         df = df * kernel_degrees_of_freedom(K, bandwidth) / (K - 1.0)
-    return WideErrors(influences, whitened, directions, shares, np.maximum(df, 0.0), bandwidth)
+    return WideErrors(influences, gamma, whitened, directions, shares, np.maximum(df, 0.0), bandwidth)
 
 
 def _inverse(A: Vector, d: Vector) -> Vector:

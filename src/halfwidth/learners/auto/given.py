@@ -15,8 +15,7 @@ equation for all purposes; for a quadratic loss it is so exactly. Rows of a chun
 result is asked for.
 
 Errors: batch jackknife under a quadratic spectral kernel, degrees of freedom of each coefficient
-(`halfwidth.equation.errors`; `halfwidth.equation.field_errors` where there is no loss). Batches are of one row at
-first, and merge; there are as many of them as the jackknife can invert at little cost, up to 1,024, at least 256.
+(`halfwidth.equation.errors`; `halfwidth.equation.field_errors` where there is no loss; `given_store`).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from halfwidth.equation import BatchStore, capacity_for, restored_store
+from halfwidth.equation import restored_store
 from halfwidth.equation.field_errors import is_field, two_sided
 from halfwidth.equation.linear_algebra import whitening
 from halfwidth.errors import BadState, Diverged
@@ -37,13 +36,13 @@ from halfwidth.learners.auto.chunk_system import ChunkSystem
 from halfwidth.learners.auto.difference_widths import DifferenceWidths
 from halfwidth.learners.auto.engine_schemas import GIVEN_SCHEMA, MOST_CHUNK_ROWS
 from halfwidth.learners.auto.field import Field, field_of
+from halfwidth.learners.auto.given_store import empty_store, power_of_two
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.problems import Problem
 from halfwidth.state.schema import validate
 
 CHUNK_ROWS = 1_024
 _CHUNK_NUMBERS, _CHUNK_SHARE = 2**19, 4
-_MOST_BATCHES, _FEWEST_BATCHES, _JACKKNIFE_FLOPS = 1_024, 256, 2.5e7
 _NEARLY_LINEAR, _ROUGHLY_LINEAR = 0.02, 0.5
 _ROUNDS, _SETTLED = 12, 1e-6
 
@@ -66,11 +65,11 @@ class GivenRows:
         self.chunk, self.filled = np.empty((0, problem.row_size)), 0
         self.widths = DifferenceWidths(theta_0)
         self.field = self._field()
-        self.store = BatchStore(dim, 1, batches_for(dim), reference=theta_0)
+        self.store = empty_store(theta_0)
         self.sample = RowSample(problem.row_size, dim)
         self.prior = np.zeros(dim)
         self.expanded_again = 0
-        self._most_rows = min(MOST_CHUNK_ROWS, max(_power_of_two(_CHUNK_NUMBERS / problem.row_size), CHUNK_ROWS))
+        self._most_rows = min(MOST_CHUNK_ROWS, max(power_of_two(_CHUNK_NUMBERS / problem.row_size), CHUNK_ROWS))
 
     def _field(self) -> Field:
         return field_of(self.problem, self.widths.values, differences=self.differences)
@@ -95,7 +94,7 @@ class GivenRows:
     def chunk_rows(self) -> int:
         """How many rows the open chunk has when it is full, a power of two."""
         fitting = self.store.rows // _CHUNK_SHARE
-        return CHUNK_ROWS if fitting < 2 * CHUNK_ROWS else min(_power_of_two(fitting), self._most_rows)
+        return CHUNK_ROWS if fitting < 2 * CHUNK_ROWS else min(power_of_two(fitting), self._most_rows)
 
     @property
     def free_rows(self) -> int:
@@ -236,13 +235,3 @@ class GivenRows:
         self.sample.restore(state["sample"])
         if self.free_rows < 1:
             raise BadState.at("engine.chunk", f"have fewer than {self.chunk_rows} rows", self.filled)
-
-
-def batches_for(dim: int) -> int:
-    """As many as can be deleted one by one at little cost, between 256 and 1,024; fewer where they are large."""
-    return min(capacity_for(dim, _MOST_BATCHES), max(_power_of_two(_JACKKNIFE_FLOPS / dim**3), _FEWEST_BATCHES))
-
-
-def _power_of_two(number: float) -> int:
-    """The largest one that is not above the number."""
-    return 1 << (max(int(number), 1).bit_length() - 1)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from halfwidth.equation import Equation, Sums
-from halfwidth.equation.errors import jackknife_errors
+from halfwidth.equation.errors import Errors, jackknife_errors
 from halfwidth.equation.field_errors import field_errors
 from halfwidth.equation.prefix import prefix_trail
 from halfwidth.equation.stability import stability
+from halfwidth.equation.wide_errors import WIDE, WideErrors, wide_errors
 from halfwidth.errors import NotEnoughData
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.student_law import StudentLaw
@@ -113,30 +118,52 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
     return result.with_facts(*status.flags(facts, result), notes=status.notes(facts, result))
 
 
+class Jackknifed(NamedTuple):
+    """What the batch jackknife says of every coefficient; influences and information are those of the batches."""
+
+    errors: Errors | WideErrors
+    covariance: Vector
+    df: Vector
+    undetermined: NDArray[np.bool_]
+    influences: Vector
+    information: Vector
+
+    @classmethod
+    def of(cls, equation: Equation, residuals: Vector, information: Vector | None) -> Jackknifed:
+        """By the jackknife that fits the number of coefficients; without an information, for a field without a loss."""
+        every = np.eye(residuals.shape[1])
+        if information is not None and len(every) > WIDE:
+            wide = wide_errors(equation, residuals, information, np.zeros_like(information), every)
+            found = (wide.covariance(every), wide.df, wide.undetermined(every), wide.influences, wide.information)
+            return cls(wide, *found)
+        if information is None:
+            errors = field_errors(equation, residuals)
+        else:
+            errors = jackknife_errors(equation, residuals, information)
+        along = errors.along(every)
+        found = (along.covariance(), along.degrees_of_freedom(), along.undetermined)
+        return cls(errors, *found, along.deleted.influences, along.deleted.information)
+
+
 def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
     """What renewable Newton says now, rows of the open chunk included."""
     engine = engine.whole()
     root = engine.root()
-    equation = Equation.of(engine.store)
+    equation = Equation.of(engine.store.closed(copy=not engine.store.single))
     n, dim = engine.store.rows, len(root.centre)
-    information = equation.A.sum(axis=0)
+    information = engine.store.curvature()
     residuals = equation.centred_residuals(root.centre - engine.theta_0)
-    if engine.without_loss:
-        errors = field_errors(equation, residuals)
-    else:
-        errors = jackknife_errors(equation, residuals, 0.5 * (information + information.T))
-    every = np.eye(dim)
-    along = errors.along(every)
-    hidden = along.undetermined
-    df = np.where(hidden, 0.0, along.degrees_of_freedom())
+    found = Jackknifed.of(equation, residuals, None if engine.without_loss else 0.5 * (information + information.T))
+    errors, hidden = found.errors, found.undetermined
+    df = np.where(hidden, 0.0, found.df)
     refused = hidden | (df < FEWEST_DEGREES)
-    covariance = n * along.covariance()
+    covariance = n * found.covariance
     covariance[refused] = np.nan
     covariance[:, refused] = np.nan
     rows = equation.rows
     for _ in range(errors.merged.bit_length() - 1):
         rows = np.add.reduceat(rows, np.arange(0, len(rows) - len(rows) % 2, 2))
-    steady = stability(along.deleted.influences, along.deleted.information, rows)
+    steady = stability(found.influences, found.information, rows)
     told = given_status.Known(
         curvature=curvature,
         rows=n,
@@ -165,8 +192,8 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
             notes=given_status.notes(told),
         ),
         errors=errors,
-        basis=every,
+        basis=np.eye(dim),
         df=df,
-        trail=prefix_trail(equation, engine.theta_0, params, every),
+        settled=None if dim > WIDE else partial(prefix_trail, equation, engine.theta_0, params, np.eye(dim)),
     )
     return result.with_facts(*given_status.flags(told))

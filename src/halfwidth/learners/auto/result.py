@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ from halfwidth.equation.result import EquationResult
 from halfwidth.errors import NotIdentified
 from halfwidth.inference.batch_result import BatchesResult
 from halfwidth.inference.interval import Interval
+from halfwidth.inference.trail import Trail
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.feedback import Feedback
 
@@ -72,7 +74,13 @@ class GivenResult(EquationResult):
         Always none: nobody looked.
     truncations : tuple of int
         Always empty: given rows need no steps.
+    settled : callable, optional
+        Computes how the coefficients settled, for the picture.
     """
 
     feedback: Feedback = field(default_factory=Feedback)
     truncations: tuple[int, ...] = ()
+    settled: Callable[[], Trail | None] | None = None
+
+    def _trail(self) -> Trail | None:
+        return None if self.settled is None else self.settled()
