@@ -141,8 +141,8 @@ class Jackknifed(NamedTuple):
         else:
             errors = jackknife_errors(equation, residuals, information)
         along = errors.along(every)
-        found = (along.covariance(), along.degrees_of_freedom(), along.undetermined)
-        return cls(errors, *found, along.deleted.influences, along.deleted.information)
+        deleted, df = along.deleted, along.degrees_of_freedom()
+        return cls(errors, along.covariance(), df, along.undetermined, deleted.influences, deleted.information)
 
 
 def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
