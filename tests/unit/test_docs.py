@@ -72,7 +72,7 @@ def test_the_commands_of_a_page_exist(page):
     blocks = re.findall(r"^```sh\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     assert [line for block in blocks for line in block.splitlines() if line and not parses(line)] == []
     assert set(re.findall(r"`make ([a-z-]+)`", text)) <= TARGETS
-    for module in re.findall(r"`python -m benchmarks\.([a-z]+)", text):
+    for module in re.findall(r"`python -m benchmarks\.([a-z_]+)", text):
         assert (ROOT / "benchmarks" / f"{module}.py").exists()
 
 

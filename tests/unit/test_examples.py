@@ -9,6 +9,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SAYS = {
     "auto_with_feedback.py": "the stable point is [2. 2.]",
+    "cartpole_values.py": "upright: 17.7 +- 0.1 discounted steps",
     "checkpoint_and_resume.py": "the same bits: True",
     "fit_a_file.py": "standard errors for independent rows would be 2.1 times too small",
     "study_your_own_problem.py": "plug-in        covers 0.",

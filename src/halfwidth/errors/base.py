@@ -134,6 +134,10 @@ class DataUnavailable(HalfwidthError, OSError):
     """An example data set that could not be fetched or found; the message says what to do."""
 
 
+class EnvironmentFailed(HalfwidthError, RuntimeError):
+    """A simulator raised, or gave something that cannot be used; the message says what was kept."""
+
+
 class CannotPool(InputError):
     """Two watchers that cannot be pooled, or a pooled one that was asked to learn."""
 

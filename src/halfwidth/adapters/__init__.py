@@ -1,0 +1,1 @@
+"""Someone else's loop, our error bars: `halfwidth.adapters.gymnasium`."""
