@@ -18,10 +18,12 @@ J_b, and V_z = m sum z z',
     T = tr(Omega_e^-1 sum e z' J_b') / N,   N^2 = tr(Omega_e^-1 J_b V_z J_b').
 
 Without feedback gradients and base know nothing of the signs, and T is standard normal whatever the noise is; with
-feedback of slope J_b it has the mean N. Feedback is *detected* where T > 2.33; J = 0 where T < 2.33 and T < N - 2.33;
-otherwise it is undecided, and J as estimated is used, for which the equation is consistent too. Where T contradicts the
-size of J_b, H + J is alpha (H + J_b) with the alpha that the instrument gives: correlated noise shrinks H + J_b as a
-whole.
+feedback it has the mean E = N - d tr(V_b^-1 V_z) / N, where V_b is m sum base base': what noise adds to J_b adds to N,
+not to T. Feedback is *detected* where T > 2.33; J = 0 where T < 2.33 and T < E - 2.33; otherwise it is undecided, and J
+as estimated is used, for which the equation is consistent too. The dither ends where T > 3.3, for it adds to the
+variance of theta and so to the bias that a curved response makes, or where T < 2.33 and T < E - 5. Where T contradicts
+the size of J_b, H + J is alpha (H + J_b) with the alpha that the instrument gives: correlated noise shrinks H + J_b as
+a whole.
 
 **Bias.** J_raw is biased: theta_c follows the noise of earlier chunks, and least squares then finds faster mixing than
 there is, as in every autoregression. Steps along (H + J)^-1 renew theta R = sum m eta_c times, and to first order
@@ -49,7 +51,7 @@ from halfwidth.learners.auto.moments import Moments
 
 LARGEST_GAIN = 15.0
 SURE = 2.33
-DECIDED = 5.0
+CONFIRMED, DENIED = 3.3, 5.0
 _MOST_BIAS = 0.5
 _ROUNDING = 1e-9
 _TINY = 1e-300
@@ -76,10 +78,11 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Instrument:
-    """T, its mean N if the slope is what least squares says, and the factor alpha of H + J with its standard error."""
+    """T, N, the mean that T has if the slope is what least squares says, and the factor alpha of H + J with its error."""
 
     T: float
     N: float
+    expected: float
     alpha: float
     alpha_error: float
 
@@ -89,12 +92,12 @@ class Instrument:
 
     @property
     def denies(self) -> bool:
-        return not self.confirms and self.T < self.N - SURE
+        return not self.confirms and self.T < self.expected - SURE
 
     @property
     def decided(self) -> bool:
         """Whether no more dither is needed."""
-        return self.T > DECIDED or (self.T < SURE and self.N - self.T > DECIDED)
+        return self.T > CONFIRMED or (self.T < SURE and self.expected - self.T > DENIED)
 
     @property
     def contradicts_size(self) -> bool:
@@ -171,6 +174,7 @@ def instrument_of(moments: Moments, hessian: Vector, chunk_rows: int) -> Instrum
     V_z = chunk_rows * moments.dither_spread
     if not V_z.any():
         return None
+    dim, V_base = len(V_z), moments.centred(chunk_rows, base=True)[1]
     slope, omega = base_slope(moments, chunk_rows)
     # The residuals on base = x - z and the dither itself: sum (g - J_b m (x - z)) z', about their means.
     cross = moments.dithered_gradients() - chunk_rows * slope @ moments.dithered_bases()
@@ -181,7 +185,9 @@ def instrument_of(moments: Moments, hessian: Vector, chunk_rows: int) -> Instrum
     against = np.linalg.solve(omega, whole)
     information = max(float(np.sum((against @ V_z) * whole)), _TINY)
     alpha = 1.0 + float(np.sum(against * (cross - slope @ V_z))) / information
-    return Instrument(T, size, alpha, 1.0 / math.sqrt(information))
+    noise = dim * float(np.trace(np.linalg.solve(_regular(V_base), V_z)))
+    expected = max(size - noise / size, 0.0) if size > 0.0 else 0.0
+    return Instrument(T, size, expected, alpha, 1.0 / math.sqrt(information))
 
 
 def residual_covariance(moments: Moments, chunk_rows: int) -> Vector:
