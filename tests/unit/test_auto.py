@@ -168,7 +168,7 @@ def test_feedback_is_seen_where_there_is_some_and_rarely_elsewhere():
 
     swap = [seen(problem("swap-game", rho=0.9), seed) for seed in range(10)]
     assert sum(feedback.detected for feedback in swap) >= 8
-    assert np.mean([feedback.strength for feedback in swap]) == pytest.approx(0.9, abs=0.1)
+    assert np.mean([feedback.strength for feedback in swap]) == pytest.approx(0.9, abs=0.2)
     assert sum(seen(problem("iid-linear", dim=2), seed).detected for seed in range(40)) <= 2
     assert sum(seen(problem("ar-linear", dim=2), seed).detected for seed in range(40)) <= 2
 
@@ -204,10 +204,11 @@ def test_a_slope_is_rejected_when_only_its_shrunk_form_is_singular():
     """H + J_raw = -0.2 is far from singular, H + kept J with kept = 5/6 is not."""
     x = np.linspace(-1.0, 1.0, 201)
     noise = np.tile([1.0, -1.0, 0.0], 67)
+    late = np.random.default_rng(0).standard_normal(201)
 
     def seen(slope, size):
         y = (slope * x + size * noise)[:, None]
-        moments = Moments.none(1).plus(y, x[:, None], np.zeros((201, 1)), np.full(201, 1e6))
+        moments = Moments.none(1).plus(y, np.column_stack([x, late]), np.zeros((201, 2)), np.full(201, 1e6))
         return regress(moments, np.eye(1), 1)
 
     sizes = np.geomspace(0.5, 20.0, 400)
@@ -396,7 +397,8 @@ def facts(**changes):
         ("clipped-steps", {"clipped_share": 0.25}, "25% of the steps"),
         ("not-settled", {"bent": 0.4}, "linearisation point"),
         ("not-settled", {"restarts": 2, "began": 20_000}, "began at row 20,000"),
-        ("near-singular", {"response": Response(np.eye(2), 0.9, 9.0, 12.0)}, "amplified 12 times"),
+        ("near-singular", {"response": Response(np.eye(2), 0.9, 9.0, 12.0, renewals=20.0)}, "amplified 12 times"),
+        ("feedback-undecided", {"response": Response(np.eye(2), 0.9, 9.0, 2.0)}, "declare feedback='none'"),
         ("feedback-rejected", {"response": Response(np.eye(2), 0.0, 9.0, 20.0, True)}, "20 times"),
     ],
 )

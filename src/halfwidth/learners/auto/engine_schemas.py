@@ -25,11 +25,13 @@ _NOTES: dict[str, Field] = {
     "pages": Named({"gradient": _PAGE, "offset": _PAGE, "dither": _PAGE}, doc="what was noted since the last fold"),
     "page_renewals": Array(("noted",), doc="m times the step of each"),
     "renewals": Real(doc="the sum of m eta over the chunks that are folded in"),
-    "products": Array(("wide", "wide"), doc="the sum of v v', v = (g, x, 1)"),
-    "dither_products": Array(("dim", "wide"), doc="the sum of z v'"),
-    "dither_spread": Array(("dim", "dim"), doc="the sum of z z'"),
+    "lags": Array((2, "noted", "dim"), doc="the traces of offset and dither, less these"),
+    "traces": Optional(Array((2, "dim"), doc="the last traces")),
+    "products": Array(("wide", "wide"), doc="the sum of v v', v = (g, x, x~ - x, 1)"),
+    "dither_products": Array(("double", "wide"), doc="the sum of w v', w = (z, z~ - z)"),
+    "dither_spread": Array(("double", "double"), doc="the sum of w w'"),
 }
-_WIDE = {"wide": lambda s: 2 * _dim(s) + 1}
+_WIDE = {"wide": lambda s: 3 * _dim(s) + 1, "double": lambda s: 2 * _dim(s)}
 
 
 def _dim(state: State) -> int:

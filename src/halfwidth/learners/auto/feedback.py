@@ -9,21 +9,27 @@ Hessian shows. With C, V the centred sums of g x' and m x x', and Omega the cent
 
 F is about chi-square with d^2 degrees of freedom when nothing responds, so J = 0 unless F > d^2 + 3 sqrt(2) d.
 
+**Slow responses.** What the data do now may be a response to thetas of earlier chunks. With x~ the trace of x, a moving
+average over past chunks (`moments`), g = J x + G (x~ - x) has the whole response to a constant theta in J, whatever is
+still on its way. This regression takes the place of the one above where F of G, given x, is above d^2 + 3 sqrt(2) d. J
+alone enters the equation: a response that comes late differs from one that does not by sums of moves of theta, and
+these add up to nothing. Noise that stays correlated gives a G too, of the opposite sign.
+
 **The instrument.** Noise that stays correlated for longer than a chunk gives a J_raw too, for theta follows the noise
 of earlier chunks: no regression on theta's own motion can tell the two apart (U. Forssell and L. Ljung 1999). A dither
 can. While there is a doubt, theta_c = base_c + z_c is deployed with z_c = a L s_c, random signs s_c and L L' the
 covariance of theta's own noise (`dither`). With e_c the residuals of the regression on base_c alone, whose slope is
 J_b, and V_z = m sum z z',
 
-    T = tr(Omega_e^-1 sum e z' J_b') / N,   N^2 = tr(Omega_e^-1 J_b V_z J_b').
+    T = tr(Omega_e^-1 sum e z' J_b') / N,   N^2 = tr(Omega_e^-1 J_b V_z J_b');
 
-Without feedback gradients and base know nothing of the signs, and T is standard normal whatever the noise is; with
-feedback it has the mean E = N - d tr(V_b^-1 V_z) / N, where V_b is m sum base base': what noise adds to J_b adds to N,
-not to T. Feedback is *detected* where T > 2.33; J = 0 where T < 2.33 and T < E - 2.33; otherwise it is undecided, and J
-as estimated is used, for which the equation is consistent too. The dither ends where T > 3.3, for it adds to the
-variance of theta and so to the bias that a curved response makes, or where T < 2.33 and T < E - 5. Where T contradicts
-the size of J_b, H + J is alpha (H + J_b) with the alpha that the instrument gives: correlated noise shrinks H + J_b as
-a whole.
+where the response is slow, the larger one of this T and of the same with the trace of z in place of z. Without feedback
+gradients and base know nothing of the signs, and T is standard normal whatever the noise is; with feedback it has the
+mean E = N - d tr(V_b^-1 V_z) / N, where V_b is m sum base base': what noise adds to J_b adds to N, not to T. Feedback
+is *detected* where T > 2.33. It is denied, J = 0, where T < 2.33 and T < E - 5, or T < E - 2.33 if G has the sign that
+correlated noise gives it. Otherwise it is undecided, and J as estimated is used, for which the equation is consistent
+too. The dither ends where T > 3.3, for it adds to the variance of theta and so to the bias that a curved response
+makes, or where T < 2.33 and is below E by 5, and below N of a slow response by 5 where there may be one.
 
 **Bias.** J_raw is biased: theta_c follows the noise of earlier chunks, and least squares then finds faster mixing than
 there is, as in every autoregression. Steps along (H + J)^-1 renew theta R = sum m eta_c times, and to first order
@@ -35,8 +41,10 @@ and H + J has a relative variance of about 2 / R in every direction. A standard 
 degrees of freedom; that batches longer than a renewal make up for an error of J is left out of account.
 
 The interval uses J. The steps use `kept` J with kept = 1 - d^2 / F, the positive-part shrinkage of W. James and C.
-Stein (1961), which does not overshoot early on. J is rejected if H + J or H + kept J is nearly singular (root mean
-square of (H + J)^-1 H above 15 per coordinate): one can be far from singular while the other is not.
+Stein (1961), which does not overshoot early on. The *gain* is the root mean square of (H + J)^-1 H per coordinate, or
+of (H + kept J)^-1 H: one can be far from singular while the other is not. Above 10, steps before J was known renewed
+theta less often than R says, and R is at most twice the smallest squared t-value of H + J, an eigenvalue of Omega^-1 (H
++ J) V (H + J)'. Above 15, J is rejected unless feedback is detected.
 """
 
 from __future__ import annotations
@@ -47,14 +55,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.instrument import Instrument, instrument_of
 from halfwidth.learners.auto.moments import Moments
+from halfwidth.learners.auto.slopes import Slope, is_slow, regular, slope_of
 
-LARGEST_GAIN = 15.0
-SURE = 2.33
-CONFIRMED, DENIED = 3.3, 5.0
+LARGE_GAIN, LARGEST_GAIN = 10.0, 15.0
 _MOST_BIAS = 0.5
-_ROUNDING = 1e-9
-_TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -77,34 +83,6 @@ class Feedback:
 
 
 @dataclass(frozen=True)
-class Instrument:
-    """T, N, the mean that T has if the slope is what least squares says, and the factor alpha of H + J with its error."""
-
-    T: float
-    N: float
-    expected: float
-    alpha: float
-    alpha_error: float
-
-    @property
-    def confirms(self) -> bool:
-        return self.T > SURE
-
-    @property
-    def denies(self) -> bool:
-        return not self.confirms and self.T < self.expected - SURE
-
-    @property
-    def decided(self) -> bool:
-        """Whether no more dither is needed."""
-        return self.T > CONFIRMED or (self.T < SURE and self.expected - self.T > DENIED)
-
-    @property
-    def contradicts_size(self) -> bool:
-        return abs(self.alpha - 1.0) > SURE * self.alpha_error
-
-
-@dataclass(frozen=True)
 class Response:
     """J (0: none was seen), the share of it that steps use, F / d^2, the gain (H + J)^-1 H, and R."""
 
@@ -116,6 +94,7 @@ class Response:
     renewals: float = math.inf
     instrument: Instrument | None = None
     strength: float = 0.0
+    memory_chunks: float = 1.0
 
     @property
     def steering(self) -> Vector:
@@ -125,6 +104,22 @@ class Response:
     @property
     def detected(self) -> bool:
         return self.kept > 0.0 and self.instrument is not None and self.instrument.confirms
+
+    @property
+    def denied(self) -> bool:
+        """Whether what least squares sees was found to be correlated noise."""
+        return self.kept == 0.0 and self.instrument is not None and self.instrument.denies
+
+    @property
+    def correlated(self) -> bool:
+        """Whether it was denied, and has the shape of correlated noise."""
+        return self.denied and self.instrument is not None and self.instrument.correlated
+
+    @property
+    def undecided(self) -> bool:
+        """Whether nothing has confirmed what least squares sees, or found it to be correlated noise."""
+        confirmed = self.instrument is not None and self.instrument.confirms
+        return self.suspected and not confirmed and not self.correlated
 
     @property
     def doubtful(self) -> bool:
@@ -149,70 +144,25 @@ def regress(moments: Moments, hessian: Vector, chunk_rows: int) -> Response:
     if n < 2 * dim + 8:
         return Response(none, 0.0, 0.0)
     C, V, noise = moments.centred(chunk_rows)
-    raw, omega = _slope(C, V), _regular(noise / (n * chunk_rows))
+    raw, omega = slope_of(C, V), regular(noise / (n * chunk_rows))
     F = float(np.trace(np.linalg.solve(omega, raw @ C.T))) * (n - dim - 1) / n
     evidence = F / dim**2
     response = Response(none, 0.0, evidence)
     if not response.suspected:
         return response
-    instrument = instrument_of(moments, hessian, chunk_rows)
+    slow = is_slow(moments, chunk_rows)
+    instrument = instrument_of(moments, chunk_rows, slow)
     if instrument is not None and instrument.denies:
         return Response(none, 0.0, evidence, instrument=instrument)
-    kept, R = 1.0 - 1.0 / evidence, moments.renewals
-    factor = 1.0 / (1.0 + min((dim + 3.0) / max(R, 1.0), _MOST_BIAS))
-    if instrument is not None and instrument.confirms and instrument.contradicts_size:
-        factor, raw = instrument.alpha, base_slope(moments, chunk_rows)[0]
-    J = np.asarray(factor * (hessian + raw) - hessian)
-    gain, steering_gain = _gain(hessian, J), _gain(hessian, kept * J)
-    if max(gain, steering_gain) > LARGEST_GAIN:
-        return Response(none, 0.0, evidence, max(gain, steering_gain), rejected=True, instrument=instrument)
-    return Response(J, kept, evidence, gain, False, R, instrument, _strength(hessian, J))
-
-
-def instrument_of(moments: Moments, hessian: Vector, chunk_rows: int) -> Instrument | None:
-    """What the dither says, if there was any."""
-    V_z = chunk_rows * moments.dither_spread
-    if not V_z.any():
-        return None
-    dim, V_base = len(V_z), moments.centred(chunk_rows, base=True)[1]
-    slope, omega = base_slope(moments, chunk_rows)
-    # The residuals on base = x - z and the dither itself: sum (g - J_b m (x - z)) z', about their means.
-    cross = moments.dithered_gradients() - chunk_rows * slope @ moments.dithered_bases()
-    weighted = np.linalg.solve(omega, slope)
-    size = math.sqrt(max(float(np.sum((weighted @ V_z) * slope)), 0.0))
-    T = float(np.sum(weighted * cross)) / size if size > 0.0 else 0.0
-    whole = hessian + slope
-    against = np.linalg.solve(omega, whole)
-    information = max(float(np.sum((against @ V_z) * whole)), _TINY)
-    alpha = 1.0 + float(np.sum(against * (cross - slope @ V_z))) / information
-    noise = dim * float(np.trace(np.linalg.solve(_regular(V_base), V_z)))
-    expected = max(size - noise / size, 0.0) if size > 0.0 else 0.0
-    return Instrument(T, size, expected, alpha, 1.0 / math.sqrt(information))
-
-
-def residual_covariance(moments: Moments, chunk_rows: int) -> Vector:
-    """The covariance of a row's gradient noise, less what theta explains of it."""
-    C, V, noise = moments.centred(chunk_rows)
-    left = noise - chunk_rows * _slope(C, V) @ C.T
-    return np.asarray(0.5 * (left + left.T) / (moments.chunks * chunk_rows))
-
-
-def base_slope(moments: Moments, chunk_rows: int) -> tuple[Vector, Vector]:
-    """The slope on theta without its dither, and the covariance of what it leaves, per row."""
-    C, V, noise = moments.centred(chunk_rows, base=True)
-    slope = _slope(C, V)
-    left = noise - chunk_rows * slope @ C.T
-    return slope, _regular(0.5 * (left + left.T) / (moments.chunks * chunk_rows))
-
-
-def _slope(C: Vector, V: Vector) -> Vector:
-    return np.asarray(np.linalg.solve(_regular(V), C.T).T)
-
-
-def _regular(matrix: Vector) -> Vector:
-    regular = matrix.copy()
-    regular[np.diag_indices(len(matrix))] = np.diag(matrix) * (1.0 + _ROUNDING) + _TINY
-    return regular
+    seen = Slope.of(moments, chunk_rows, slow)
+    kept, R = 1.0 - 1.0 / evidence, moments.renewals / seen.inflation
+    J = np.asarray((hessian + seen.J) / (1.0 + min((dim + 3.0) / max(R, 1.0), _MOST_BIAS)) - hessian)
+    confirmed = instrument is not None and instrument.confirms
+    gain = max(_gain(hessian, J), _gain(hessian, kept * J))
+    R = max(min(R, seen.renewals(hessian + J)), 1.0) if LARGE_GAIN < gain < math.inf else R
+    if gain > LARGEST_GAIN and not (confirmed and math.isfinite(gain)):
+        return Response(none, 0.0, evidence, gain, rejected=True, instrument=instrument)
+    return Response(J, kept, evidence, gain, False, R, instrument, _strength(hessian, J), seen.memory_chunks)
 
 
 def _gain(hessian: Vector, J: Vector) -> float:

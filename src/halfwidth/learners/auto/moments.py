@@ -1,7 +1,8 @@
 """Sums over chunks that the regression of the feedback needs, from notes that are folded in by one product.
 
-With v = (g, x, 1) for the gradient sum and the deployed theta of a chunk, relative to the origin, and z its dither: the
-sums of v v', of z v' and of z z'.
+For a chunk with the gradient sum g, while theta was x from the origin, of which z was dither, let x~ and z~ be their
+*traces*, moving averages over past chunks that forget by the factor exp(-2 m eta) per chunk, twice as fast as theta
+renews itself. With v = (g, x, x~ - x, 1) and w = (z, z~ - z): the sums of v v', of w v' and of w w'.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.arguments import Notes
 from halfwidth.learners.auto.engine_schemas import NOTES
 
+FORGET, UNKNOWN = 2.0, 0.5
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -22,32 +25,39 @@ class Moments:
 
     renewals: float
     products: Vector
-    """(2d + 1, 2d + 1): of v v'."""
+    """(3d + 1, 3d + 1): of v v'."""
     dither_products: Vector
-    """(d, 2d + 1): of z v'."""
+    """(2d, 3d + 1): of w v'."""
     dither_spread: Vector
-    """(d, d): of z z'."""
+    """(2d, 2d): of w w'."""
 
     @classmethod
     def none(cls, dim: int) -> Self:
-        size = 2 * dim + 1
-        return cls(0.0, np.zeros((size, size)), np.zeros((dim, size)), np.zeros((dim, dim)))
+        size = 3 * dim + 1
+        return cls(0.0, np.zeros((size, size)), np.zeros((2 * dim, size)), np.zeros((2 * dim, 2 * dim)))
+
+    @property
+    def dim(self) -> int:
+        return len(self.dither_spread) // 2
 
     @property
     def chunks(self) -> int:
         return int(self.products[-1, -1])
 
     def plus(self, gradients: Vector, offsets: Vector, dithers: Vector, renewals: Vector) -> Moments:
-        """With more chunks, one in each row."""
+        """With more chunks, one in each row; offsets and dithers stand beside their traces less themselves (2d)."""
         v = np.concatenate([gradients, offsets, np.ones((len(gradients), 1))], axis=1)
         dithered, spread = self.dither_products, self.dither_spread
         if dithers.any():
             dithered, spread = dithered + dithers.T @ v, spread + dithers.T @ dithers
         return Moments(self.renewals + float(renewals.sum()), self.products + v.T @ v, dithered, spread)
 
-    def centred(self, chunk_rows: int, *, base: bool = False) -> tuple[Vector, Vector, Vector]:
-        """C, V and the sum of g g', about their means; `base` takes theta without its dither."""
-        d = len(self.dither_spread)
+    def centred(self, chunk_rows: int, *, base: bool = False, slow: bool = False) -> tuple[Vector, Vector, Vector]:
+        """C, V and the sum of g g', about their means, for the regression on x, and on its trace if `slow`.
+
+        `base` takes theta without its dither.
+        """
+        d = self.dim
         products = self.products
         if base:
             products = products.copy()
@@ -56,17 +66,18 @@ class Moments:
             products[d:-1, d:-1] += self.dither_spread
         last = products[:, -1:]
         centred = products - last @ last.T / products[-1, -1]
-        return centred[:d, d:-1], chunk_rows * centred[d:-1, d:-1], centred[:d, :d]
+        regressors = slice(d, 3 * d if slow else 2 * d)
+        return centred[:d, regressors], chunk_rows * centred[regressors, regressors], centred[:d, :d]
 
     def dithered_gradients(self) -> Vector:
-        """The sum of (g - its mean) z'."""
-        d = len(self.dither_spread)
+        """The sum of (g - its mean) w'."""
+        d = self.dim
         mean = self.products[:d, -1] / self.chunks
         return np.asarray(self.dither_products[:, :d].T - np.outer(mean, self.dither_products[:, -1]))
 
     def dithered_bases(self) -> Vector:
-        """The sum of (x - z - their mean) z'."""
-        d = len(self.dither_spread)
+        """The sum of (u - w - their mean) w', with u = (x, x~ - x)."""
+        d = self.dim
         sums = self.dither_products[:, -1]
         mean = (self.products[d:-1, -1] - sums) / self.chunks
         return np.asarray(self.dither_products[:, d:-1].T - self.dither_spread - np.outer(mean, sums))
@@ -86,11 +97,14 @@ class FeedbackNotes:
     def __init__(self, dim: int) -> None:
         self.pages = Notes(*(np.zeros((NOTES, dim)) for _ in range(3)))
         self._renewals = np.zeros(NOTES)
+        self._lags = [np.zeros((NOTES, dim)) for _ in range(2)]  # of offset and dither: trace less itself
         self.clear()
 
     def clear(self) -> None:
+        dim = self.pages.gradient.shape[1]
         self.noted = 0
-        self._moments = Moments.none(self.pages.gradient.shape[1])
+        self._moments = Moments.none(dim)
+        self._traces: Vector | None = None  # (2, d): of offset and dither
 
     @property
     def free_chunks(self) -> int:
@@ -110,23 +124,50 @@ class FeedbackNotes:
         self.pages.gradient[new] -= bends
         self.pages.offset[new] += moved
         self._renewals[new] = renewals
+        self._trace(new)
         self.noted = new.stop
         if self.noted == NOTES:
             self._moments, self.noted = self.moments(), 0
 
+    def _trace(self, new: slice) -> None:
+        """Follow the traces of offset and dither over the new chunks."""
+        renewals = self._renewals[new]
+        kept = np.where(renewals > 0.0, np.exp(-FORGET * renewals), UNKNOWN)
+        here = np.stack([self.pages.offset[new], self.pages.dither[new]], axis=1)
+        trace = here[0] if self._traces is None else self._traces
+        for i, share in enumerate(kept.tolist()):
+            trace = share * trace + (1.0 - share) * here[i]
+            for lag, less in zip(self._lags, trace - here[i], strict=True):
+                lag[new.start + i] = less
+        self._traces = np.array(trace)
+
     def moments(self) -> Moments:
         """The sums over every chunk so far."""
-        return self._moments.plus(*(page[: self.noted] for page in (*self.pages, self._renewals)))
+        used = slice(0, self.noted)
+        offsets, dithers = (
+            np.concatenate([page[used], lag[used]], axis=1)
+            for page, lag in zip((self.pages.offset, self.pages.dither), self._lags, strict=True)
+        )
+        return self._moments.plus(self.pages.gradient[used], offsets, dithers, self._renewals[used])
 
     def to_state(self) -> dict[str, Any]:
         pages = {name: page[: self.noted].copy() for name, page in self.pages._asdict().items()}
-        return {"pages": pages, "page_renewals": self._renewals[: self.noted].copy(), **self._moments.to_state()}
+        return {
+            "pages": pages,
+            "lags": np.stack([lag[: self.noted] for lag in self._lags]),
+            "traces": None if self._traces is None else self._traces.copy(),
+            "page_renewals": self._renewals[: self.noted].copy(),
+            **self._moments.to_state(),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Become what `to_state` described."""
         self.noted = len(state["page_renewals"])
         for name, page in self.pages._asdict().items():
             page[: self.noted] = state["pages"][name]
+        for lag, saved in zip(self._lags, state["lags"], strict=True):
+            lag[: self.noted] = saved
+        self._traces = None if state["traces"] is None else np.array(state["traces"], dtype=np.float64)
         self._renewals[: self.noted] = state["page_renewals"]
         names = ("products", "dither_products", "dither_spread")
         arrays = (np.array(state[name], dtype=np.float64) for name in names)

@@ -16,6 +16,8 @@ from halfwidth.equation.stability import stability
 from halfwidth.equation.wide_errors import WIDE, WideErrors, wide_errors
 from halfwidth.errors import NotEnoughData
 from halfwidth.inference import Diagnostics
+from halfwidth.inference.autoregressive_bias import shortfall
+from halfwidth.inference.longrun import long_run_covariance
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import given_status, status
@@ -28,7 +30,7 @@ from halfwidth.learners.auto.steered import Steered
 FEWEST_DEGREES = 2.0
 
 
-def shown_only(equation: Equation) -> tuple[Equation, Vector]:
+def shown_only(equation: Equation) -> tuple[Equation, NDArray[np.bool_]]:
     """The equation of the coordinates that some row has shown, and which they are."""
     shown = np.any(np.diagonal(equation.A, axis1=1, axis2=2) != 0.0, axis=0)
     if shown.all():
@@ -47,13 +49,15 @@ def batch_means_result(
     K, n = len(influences), int(equation.rows.sum())
     if K < 2:
         raise NotEnoughData(f"an interval needs at least 2 batches; there is {K}. Feed more rows and ask again")
-    freedom = response.degrees_of_freedom(K)
-    params, wide = origin.copy(), np.full((K, len(origin)), np.nan)
+    dim = len(origin)
+    params, wide, covariance = origin.copy(), np.full((K, dim), np.nan), np.full((dim, dim), np.nan)
     params[shown], wide[:, shown] = origin[shown] + centre, influences
-    memory = float(chunk_rows) if response.detected else 0.0
+    variance, freedom = _variance(influences, equation.rows, response)
+    covariance[np.ix_(shown, shown)] = n * variance
+    memory = chunk_rows * response.memory_chunks if response.detected else 0.0
     return AutoResult(
         params,
-        n * K / (K - 1.0) * (wide.T @ wide),
+        covariance,
         n,
         StudentLaw(freedom),
         name,
@@ -67,6 +71,17 @@ def batch_means_result(
         feedback=Feedback(response.detected, response.strength, memory),
         truncations=truncations,
     )
+
+
+def _variance(influences: Vector, rows: Vector, response: Response) -> tuple[Vector, float]:
+    """The covariance of the root and its degrees of freedom: by a kernel where noise is known to outlast a chunk."""
+    K = len(influences)
+    if not response.denied:
+        return K / (K - 1.0) * (influences.T @ influences), response.degrees_of_freedom(K)
+    long_run = long_run_covariance(influences)
+    information = np.tile(rows[:, None], influences.shape[1])
+    factors = np.sqrt(shortfall(influences, information, long_run.bandwidth))
+    return long_run.covariance * np.outer(factors, factors), long_run.degrees_of_freedom
 
 
 def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> AutoResult:
@@ -113,6 +128,7 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
         bent=0.0,
         restarts=0,
         detect=detect,
+        dithers=False,
         hidden=tuple(np.flatnonzero(result.unidentified).tolist()),
     )
     return result.with_facts(*status.flags(facts, result), notes=status.notes(facts, result))

@@ -3,11 +3,14 @@
 | flag                 | when                                                                                        |
 |----------------------|---------------------------------------------------------------------------------------------|
 | `few-batches`        | fewer than 16 batches, or fewer than twice as many rows as the burn-in took                 |
-| `short-batches`      | in the median coordinate, batches of twice or four times the length give significantly more |
-| `clipped-steps`      | more than a fifth of the steps were clipped: the loss bends more than its mean Hessian says |
+| `short-batches`      | in the median coordinate, batches of twice or four times the length give significantly more, |
+|                      | or, where noise outlasts a chunk, a kernel over them leaves fewer than K/4 degrees of freedom |
+| `clipped-steps`      | more than a fifth of the steps were clipped (two where J = 0 and noise is correlated): the  |
+|                      | loss bends more than its mean Hessian says                                                  |
 | `not-settled`        | the linearisation point moved, lately, through a region where the loss is far from quadratic |
 | `feedback-rejected`  | feedback was seen, but with it the Jacobian would be singular: it is not corrected for      |
-| `near-singular`      | the feedback nearly cancels the Hessian: theta is hardly determined                         |
+| `near-singular`      | the feedback nearly cancels the Hessian, and its slope is uncertain by more than a sixth     |
+| `feedback-undecided` | a response is seen that may be correlated noise: the dither has not told the two apart yet  |
 | `jumping-gradient`   | the gradient jumps: differences on a chunk say little about its mean field                  |
 | `unidentified`       | no row has shown some coefficient: its interval is refused                                  |
 """
@@ -19,14 +22,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfwidth.inference.batch_result import BatchesResult, too_short
-from halfwidth.learners.auto.feedback import LARGEST_GAIN, Response
+from halfwidth.learners.auto.feedback import LARGE_GAIN, LARGEST_GAIN, Response
 
 Flag = tuple[str, str]
 
 FEW_BATCHES = 16
-MOST_CLIPPED = 0.2
+MOST_CLIPPED, MOST_CLIPPED_UNUSED = 0.2, 0.4
+"""Shares of clipped steps; the second where noise is correlated and J = 0, so that no step enters the equation."""
 MOST_BENT = 0.3
-LARGE_GAIN = 10.0
+FEW_RENEWALS = 64.0
 LATE = 0.2
 
 
@@ -47,6 +51,8 @@ class Facts:
     truncations: tuple[int, ...] = ()
     jumps: bool = False
     detect: bool = True
+    dithers: bool = True
+    """Whether the engine chooses what is deployed."""
     hidden: tuple[int, ...] = ()
 
 
@@ -93,13 +99,15 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
     if K < FEW_BATCHES or facts.n_seen < 2 * facts.burn_in:
         text = f"only {K} batches after {facts.n_seen:,} rows; feed more than {3 * facts.burn_in:,} rows"
         found.append(("few-batches", text))
-    if too_short(result.influences):
+    few = facts.response.denied and result.diagnostics.effective_blocks < K / 4.0
+    if few or too_short(result.influences):
         text = (
             f"batches of {facts.batch_rows:,} rows are still correlated, the interval is likely too short; feed more "
             "rows, and batches grow with them"
         )
         found.append(("short-batches", text))
-    if facts.clipped_share > MOST_CLIPPED:
+    unused = facts.response.correlated and not facts.restarts and not facts.truncations
+    if facts.clipped_share > (MOST_CLIPPED_UNUSED if unused else MOST_CLIPPED):
         text = (
             f"{100 * facts.clipped_share:.0f}% of the steps were clipped: the loss bends more than its mean Hessian "
             "says. Scale the columns, or start nearer to the solution (theta_0)"
@@ -118,7 +126,7 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
             "consume(...), where such losses are differenced over many rows, or smooth the loss"
         )
         found.append(("jumping-gradient", text))
-    found += _feedback_flags(facts.response)
+    found += _feedback_flags(facts)
     if facts.hidden:
         text = (
             f"no row has shown {', '.join(f'theta[{j}]' for j in facts.hidden[:8])}: its interval is refused, the "
@@ -128,17 +136,24 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
     return tuple(found)
 
 
-def _feedback_flags(response: Response) -> list[Flag]:
+def _feedback_flags(facts: Facts) -> list[Flag]:
+    response = facts.response
     if response.rejected:
         text = (
             f"the data respond to theta, but correcting for it would amplify errors {response.gain:.0f} times (limit "
             f"{LARGEST_GAIN:.0f}): not corrected, and the interval is likely too short. Feed more rows"
         )
         return [("feedback-rejected", text)]
-    if response.gain > LARGE_GAIN:
+    if response.gain > LARGE_GAIN and response.renewals < FEW_RENEWALS:
         text = (
             f"the feedback nearly cancels the Hessian (errors are amplified {response.gain:.0f} times): theta is "
             "hardly determined; feed many more rows"
         )
         return [("near-singular", text)]
+    if facts.dithers and response.undecided:
+        text = (
+            "the gradient moves with theta, by feedback or by noise that stays correlated: the dither has not told the "
+            "two apart yet. Feed more rows, or declare feedback='none' if data cannot respond"
+        )
+        return [("feedback-undecided", text)]
     return []

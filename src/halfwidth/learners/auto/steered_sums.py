@@ -13,8 +13,9 @@ from halfwidth.learners.auto.arguments import Cursor, Moving, Plan, Steering
 from halfwidth.learners.auto.dither import Dither
 from halfwidth.learners.auto.engine_schemas import NOTES, WEIGHED_CHUNKS
 from halfwidth.learners.auto.engine_state import engine_state, restore_engine
-from halfwidth.learners.auto.feedback import Response, regress, residual_covariance
+from halfwidth.learners.auto.feedback import Response, regress
 from halfwidth.learners.auto.moments import FeedbackNotes
+from halfwidth.learners.auto.slopes import regression
 from halfwidth.learners.auto.steps import Gain, preconditioner
 from halfwidth.schedules import PowerStep
 
@@ -91,7 +92,7 @@ class SteeredSums:
 
     def _noise_root(self) -> Vector:
         """L with L L' the covariance of what a row adds to a Newton step."""
-        values, vectors = np.linalg.eigh(residual_covariance(self.notes.moments(), self.m))
+        values, vectors = np.linalg.eigh(regression(self.notes.moments(), self.m)[1])
         return np.asarray(self.steering.P @ (vectors * np.sqrt(np.maximum(values, 0.0))))
 
     def _use_feedback(self, J: Vector) -> None:

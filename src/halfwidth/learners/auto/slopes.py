@@ -1,0 +1,81 @@
+"""Regressions of gradients on the deployed theta, and on its trace where the response is slow (`moments`)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.moments import FORGET, UNKNOWN, Moments
+
+SLOW = 3.0
+TINY = 1e-300
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Slope:
+    """What least squares says: J, and how well it is seen."""
+
+    J: Vector
+    spread: Vector
+    """Of x, less what its trace explains of it where the response is slow."""
+    omega: Vector
+    inflation: float
+    """Of the variance of J, where the trace takes part."""
+    memory_chunks: float
+
+    @classmethod
+    def of(cls, moments: Moments, chunk_rows: int, slow: bool) -> Slope:
+        d, n = moments.dim, moments.chunks
+        slope, omega, V = regression(moments, chunk_rows, slow=slow)
+        if not slow:
+            return cls(slope, V, omega, 1.0, 1.0)
+        J, G, V_x = slope[:, :d], slope[:, d:], V[:d, :d]
+        spread = V_x - V[:d, d:] @ np.linalg.solve(regular(V[d:, d:]), V[d:, :d])
+        inflation = max(float(np.trace(np.linalg.solve(regular(spread), V_x))) / d, 1.0)
+        against = np.linalg.solve(omega, J) @ V_x
+        share = float(np.sum(against * G)) / max(float(np.sum(against * J)), TINY)
+        kept = math.exp(-FORGET * moments.renewals / n) if moments.renewals > 0.0 else UNKNOWN
+        return cls(J, spread, omega, inflation, 1.0 + max(share, 0.0) * kept / (1.0 - kept))
+
+    def renewals(self, jacobian: Vector) -> float:
+        """How often theta was renewed in the slowest direction if this is the Jacobian."""
+        squares = np.linalg.solve(self.omega, jacobian @ self.spread @ jacobian.T)
+        return 2.0 * max(float(np.linalg.eigvals(squares).real.min()), 0.0)
+
+
+def is_slow(moments: Moments, chunk_rows: int) -> bool:
+    """Whether the trace of theta explains more of the gradients than theta does, far beyond chance."""
+    d, n = moments.dim, moments.chunks
+    if n < 4 * d + 8:
+        return False
+    slope, omega, V = regression(moments, chunk_rows, base=True, slow=True)
+    G = slope[:, d:]
+    spread = V[d:, d:] - V[d:, :d] @ np.linalg.solve(regular(V[:d, :d]), V[:d, d:])
+    F = float(np.sum(np.linalg.solve(omega, G) @ spread * G)) * (n - 2 * d - 1) / n
+    return bool(d**2 + SLOW * math.sqrt(2.0) * d < F)
+
+
+def regression(
+    moments: Moments, chunk_rows: int, *, base: bool = False, slow: bool = False
+) -> tuple[Vector, Vector, Vector]:
+    """The slope, the covariance per row of what it leaves, and V; `base` takes theta without its dither."""
+    C, V, noise = moments.centred(chunk_rows, base=base, slow=slow)
+    slope = slope_of(C, V)
+    left = noise - chunk_rows * slope @ C.T
+    return slope, regular(0.5 * (left + left.T) / (moments.chunks * chunk_rows)), V
+
+
+def slope_of(C: Vector, V: Vector) -> Vector:
+    """C V^-1."""
+    return np.asarray(np.linalg.solve(regular(V), C.T).T)
+
+
+def regular(matrix: Vector) -> Vector:
+    """The matrix, with a diagonal that rounding cannot make singular."""
+    ridged = matrix.copy()
+    ridged[np.diag_indices(len(matrix))] = np.diag(matrix) * (1.0 + _ROUNDING) + TINY
+    return ridged
