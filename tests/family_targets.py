@@ -26,9 +26,15 @@ def _overdispersed_counts(rng, eta):
     return rng.poisson(np.exp(eta) * rng.gamma(2.0, 0.5, len(eta))).astype(float)
 
 
+def _classes(rng, eta):
+    utility = np.column_stack([np.zeros(len(eta)), eta, -eta]) + rng.gumbel(size=(len(eta), 3))
+    return utility.argmax(axis=1).astype(float)
+
+
 DRAWS = {
     "linear": _with_normal_noise,
     "logistic": _labels,
+    "multinomial": _classes,
     "poisson": _counts,
     "gamma": _amounts,
     "negative-binomial": _overdispersed_counts,
@@ -38,6 +44,7 @@ DRAWS = {
 FIXED = {
     "linear": 0.3,
     "logistic": 1.0,
+    "multinomial": 1.0,
     "poisson": 3.0,
     "gamma": 1.7,
     "negative-binomial": 3.0,

@@ -31,6 +31,7 @@ from halfwidth.models import (
     HuberRegressor as HuberRegressor,
     LinearRegression as LinearRegression,
     LogisticRegression as LogisticRegression,
+    MultinomialRegression as MultinomialRegression,
     NegativeBinomialRegressor as NegativeBinomialRegressor,
     PoissonRegressor as PoissonRegressor,
     QuantileRegressor as QuantileRegressor,

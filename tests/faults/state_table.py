@@ -211,6 +211,7 @@ MODELS = {
     "linear": _model("y"),
     "linear-groups": _model("y", group="g", weight="w"),
     "logistic": _model("l", family="logistic"),
+    "multinomial": _model("k", family="multinomial"),
     "poisson": _model("c", family="poisson"),
     "gamma": _model("p", family="gamma"),
     "negative-binomial": _model("c", family="negative-binomial"),

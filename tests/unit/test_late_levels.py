@@ -84,7 +84,7 @@ def test_an_interrupted_run_with_late_levels_ends_with_the_same_bits(frame: pd.D
     assert resumed.inference().bse.equals(whole.inference().bse)
 
 
-@pytest.mark.parametrize("loss", FAMILIES)
+@pytest.mark.parametrize("loss", [name for name in FAMILIES if name != "multinomial"])
 @pytest.mark.parametrize("split", [500, 1024, 40_000])
 def test_added_columns_are_zeros_that_were_always_there(loss: str, split: int) -> None:
     rng = np.random.default_rng(1)

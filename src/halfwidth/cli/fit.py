@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _UNDETERMINED = 1
 
-_FAMILY_HELP = "linear, logistic, poisson, gamma, negative-binomial, quantile or huber."
+_FAMILY_HELP = "linear, logistic, multinomial, poisson, gamma, negative-binomial, quantile or huber."
 AlphaOption = Annotated[
     float | None, typer.Option(help="Dispersion, with --family negative-binomial; estimated when left out.")
 ]

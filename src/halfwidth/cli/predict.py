@@ -74,7 +74,7 @@ def predict(
         rows = 0
         for block in found:
             write(block)
-            rows += len(block["mean"])
+            rows += len(next(iter(block.values())))
     if out is not None:
         typer.echo(f"{out}: {rows:,} predictions")
 

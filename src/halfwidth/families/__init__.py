@@ -4,13 +4,15 @@
 |----------|-------------------------------------------|-----------------|----------------------|----------|
 | linear   | e^2 / 2                                   | -e              | 1                    | eta      |
 | logistic | log(1 + exp(eta)) - y eta                 | s(eta) - y      | s(eta) (1 - s(eta))  | s(eta)   |
+| multinomial | log sum exp(eta) - eta_y               | p - 1{y = c}    | diag(p) - p p'       | p        |
 | poisson  | exp(eta) - y eta                          | exp(eta) - y    | exp(eta)             | exp(eta) |
 | gamma    | y / exp(eta) + eta                        | 1 - y / exp(eta) | y / exp(eta)        | exp(eta) |
 | negative-binomial | (y + 1/a) log(1 + a m) - y eta | (m - y) / (1 + a m) | m (1 + a y) / (1 + a m)^2 | m |
 | quantile | e tau + h phi(e/h) - e Phi(-e/h)          | Phi(-e/h) - tau | phi(e/h) / h         | eta      |
 | huber    | e^2 / 2 if abs(e) <= t, else t abs(e) - t^2 / 2 | -clip(e, -t, t) | 1{abs(e) <= t} | eta      |
 
-with e = y - eta, s the logistic function, phi and Phi the normal density and distribution, m =
+with e = y - eta, s the logistic function, phi and Phi the normal density and distribution, p the
+probabilities of classes, m =
 exp(eta), a the dispersion alpha, tau the quantile, h the bandwidth and t the threshold. A new family is a new
 file here and an entry in `FAMILIES`.
 """
@@ -25,6 +27,7 @@ from halfwidth.families.gamma import Gamma
 from halfwidth.families.huber import Huber
 from halfwidth.families.linear import Linear
 from halfwidth.families.logistic import Logistic
+from halfwidth.families.multinomial import Multinomial
 from halfwidth.families.negative_binomial import NegativeBinomial
 from halfwidth.families.poisson import Poisson
 from halfwidth.families.quantile import Quantile
@@ -32,7 +35,7 @@ from halfwidth.families.quantile import Quantile
 __all__ = ["ALIASES", "FAMILIES", "Loss", "make_loss"]
 
 FAMILIES: dict[str, type[Loss]] = {
-    loss.name: loss for loss in (Linear, Logistic, Poisson, Gamma, NegativeBinomial, Quantile, Huber)
+    loss.name: loss for loss in (Linear, Logistic, Multinomial, Poisson, Gamma, NegativeBinomial, Quantile, Huber)
 }
 ALIASES = {"gaussian": "linear", "binomial": "logistic"}
 
@@ -45,7 +48,8 @@ def make_loss(family: str, **options: Any) -> Loss:
     family : str
         A key of `FAMILIES`, or ``"gaussian"`` or ``"binomial"``.
     **options : Any
-        What the family takes: `quantile` for ``"quantile"``, `alpha` for ``"negative-binomial"``.
+        What the family takes: `quantile` for ``"quantile"``, `alpha` for ``"negative-binomial"``,
+        `classes` for ``"multinomial"``.
 
     Returns
     -------

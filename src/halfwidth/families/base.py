@@ -53,9 +53,14 @@ class Loss(Likelihood, ABC):
     target = "be finite numbers"
     """The rule that targets must satisfy, for error messages."""
     labels: str | None = None
-    """How a stream reads the targets, where they are not any numbers: "count", "whole", "positive" or "binary"."""
+    """How a stream reads the targets, where they are not any numbers: "count", "whole", "positive", "binary"
+    or "classes"."""
     separation: str | None = None
-    """How columns can separate the targets: "sides" (two classes), "zeros" (counts of 0 from others), or not at all."""
+    """How columns can separate the targets: "sides" (two classes), "zeros" (counts of 0 from others),
+    "largest" (classes), or not at all."""
+
+    equations = 1
+    """How many predictors a row has; the coefficients are those of the first, then of the second, and so on."""
 
     def __init__(self) -> None:
         self.scale = 1.0
@@ -111,6 +116,21 @@ class Loss(Likelihood, ABC):
             The first and the second derivative of the loss in eta.
         """
         return self.slope(eta, y), self.weight(eta, y)
+
+    def bend(self, weight: Vector, along: Vector) -> Vector:
+        """Return the change of the slope along a step of the predictors, where it has this weight.
+
+        Parameters
+        ----------
+        weight, along : ndarray
+            What `weight` returned, and the step.
+
+        Returns
+        -------
+        ndarray
+            The curvature times the step.
+        """
+        return weight * along
 
     @property
     def unit(self) -> float:

@@ -4,6 +4,7 @@ from halfwidth.models.base import StreamModel
 from halfwidth.models.classifier import LogisticRegression
 from halfwidth.models.dispersed import GammaRegressor, NegativeBinomialRegressor
 from halfwidth.models.fit import fit
+from halfwidth.models.multinomial import MultinomialRegression
 from halfwidth.models.registry import MODELS, load
 from halfwidth.models.regressors import HuberRegressor, LinearRegression, PoissonRegressor, QuantileRegressor
 from halfwidth.models.results import RegressionResult
@@ -18,6 +19,7 @@ __all__ = [
     "HuberRegressor",
     "LinearRegression",
     "LogisticRegression",
+    "MultinomialRegression",
     "NegativeBinomialRegressor",
     "PoissonRegressor",
     "QuantileRegressor",

@@ -34,7 +34,8 @@ class Basis:
     scale : float, optional
         The robust scale of the residuals.
     family_facts : dict, optional
-        What the family has beside the coefficients: the dispersion, or alpha and whether it was estimated.
+        What the family has beside the coefficients: the dispersion, alpha and whether it was estimated, or the
+        baseline of classes.
     extra : dict, optional
         More facts, such as what the stream did to its rows.
     """
@@ -84,6 +85,8 @@ class Basis:
             lines.append(f"residual scale {self.scale:.4g}")
         if "alpha" in self.family_facts:
             lines.append(f"alpha {self.family_facts['alpha']:.4g} ({self.family_facts['alpha_is']})")
+        elif "baseline" in self.family_facts:
+            lines.append(f"log odds of every class against {self.family_facts['baseline']}")
         elif self.family_facts:
             lines.append(f"dispersion {self.family_facts['dispersion']:.4g} (Pearson)")
         return lines + [f"{key.replace('_', ' ')}: {value}" for key, value in self.extra.items() if value]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -111,6 +112,9 @@ class LogisticRegression(ClassifierMixin, StreamModel):
         model = super()._restored(state)
         model.classes_ = state["classes"]
         return model
+
+    def _take_labels(self, labels: Sequence[Any] | None) -> None:
+        self.classes_ = np.array(labels or (0, 1))
 
     def _encode(self, y: Any, classes: ArrayLike | None, fresh: bool) -> Vector:
         check_classification_targets(y)

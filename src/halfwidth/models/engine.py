@@ -21,6 +21,11 @@ def make_engine(dim: int, loss: Loss, *, intercept: bool, ridge: float, engine: 
     """Newton up to 3,000 columns, SGD beyond, or as asked; naming a method of the table asks for SGD."""
     if engine not in ENGINES:
         raise UnknownName.among("engine", str(engine), ENGINES)
+    if loss.equations > 1 and (engine == "sgd" or method not in ("auto", METHOD)):
+        found = f"{engine}, {method}"
+        raise InputError.of("engine, method", f"be 'newton' and 'auto' for family {loss.name!r}", found)
+    if loss.equations > 1:
+        engine = "newton"
     if engine == "newton" and method not in ("auto", METHOD):
         raise InputError.of("method", f"be 'auto' or {METHOD!r} with engine='newton'", method)
     if engine == "auto":

@@ -69,8 +69,8 @@ def fit(
     formula : str, optional
         A formula such as ``"y ~ a + C(b) + log(c)"``, instead of `target` and `features`.
     family : str, default "linear"
-        The family of the regression: ``"linear"``, ``"logistic"``, ``"poisson"``, ``"gamma"``,
-        ``"negative-binomial"``, ``"quantile"`` or ``"huber"``.
+        The family of the regression: ``"linear"``, ``"logistic"``, ``"multinomial"``, ``"poisson"``,
+        ``"gamma"``, ``"negative-binomial"``, ``"quantile"`` or ``"huber"``.
     quantile : float, optional
         Which quantile, with ``family="quantile"``; 0.5 otherwise.
     alpha : float, optional

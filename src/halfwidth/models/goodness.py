@@ -55,6 +55,9 @@ class Likelihood:
     def at_constant(self) -> float:
         """L_0; around zero for a linear regression without intercept, as statsmodels has it."""
         sums = self.sums
+        if sums.counts is not None:
+            shares = sums.counts[sums.counts > 0.0] / sums.weight
+            return float(-self.n * shares @ np.log(shares))
         variance = sums.spread / sums.weight
         if self.loss.quadratic and not self.intercept:
             variance += sums.mean**2
@@ -77,6 +80,7 @@ class Goodness:
     intercept: bool
     likelihood: Likelihood | None
     family: str
+    loss: Loss
 
     def _known(self, asked: str) -> Likelihood:
         if self.likelihood is None:
@@ -151,13 +155,14 @@ class Goodness:
     @property
     def df_model(self) -> int:
         """The number of slopes."""
-        return self.core.params.size - int(self.intercept)
+        return self.core.params.size - self.loss.equations * int(self.intercept)
 
     @cached_property
     def overall_test(self) -> WaldTest:
         """The joint test that all slopes are zero, with the errors of the table; only of those that have one."""
         known = np.isfinite(self.core.bse)
-        known[: int(self.intercept)] = False
+        if self.intercept:
+            known[:: known.size // self.loss.equations] = False
         if not known.any():
             raise InputError("there is no slope to test")
         return self.core.wald_test(np.eye(known.size)[known])

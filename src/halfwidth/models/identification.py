@@ -112,6 +112,8 @@ def run_failure(fit: NewtonSnapshot, y_range: tuple[float, float]) -> Flag | Non
         return "too-few-rows", text
     if fit.loss.name == "logistic" and y_range[0] == y_range[1]:
         return "one-class", "only one class was seen so far; feed rows of the other class, or pass classes="
+    if fit.goodness is not None and fit.goodness.counts is not None and not fit.goodness.counts.all():
+        return "missing-class", "a class has no row so far; feed rows of every class, or leave it out of classes="
     if 0.0 < max(map(abs, y_range)) < SMALLEST:
         return "underflow", f"y is below {SMALLEST:g} in size, and its squares below any number: multiply it"
     if y_range[0] == y_range[1]:
@@ -148,7 +150,8 @@ def _separated(fit: NewtonSnapshot, extremes: ColumnExtremes, suspicion: Suspici
     found = np.zeros(fit.size, dtype=np.bool_)
     if fit.loss.separation is None or fit.penalty.any():
         return Finding(found, None)
-    found[int(fit.scaling.intercept) :] = extremes.separated(fit.scaling.intercept)
+    if fit.scaling.equations == 1:
+        found[int(fit.scaling.intercept) :] = extremes.separated(fit.scaling.intercept)
     if fit.sample is None:
         return Finding(found, None)
     if suspicion is not None:
@@ -159,7 +162,8 @@ def _separated(fit: NewtonSnapshot, extremes: ColumnExtremes, suspicion: Suspici
         return Finding(found, None)
     if direction is None:
         return Finding(found, None)
-    certain = fit.complete or (suspicion is not None and suspicion.confirmed)
+    one = fit.scaling.equations == 1  # the next pass looks at the rows of one equation only
+    certain = fit.complete or not one or (suspicion is not None and suspicion.confirmed)
     mask = taking_part(direction, fit.scaling)
     more = (mask & ~found).any()  # a column that separates by itself is known to
     return Finding(found | mask, direction if more and not certain else None)
@@ -171,7 +175,8 @@ def _suspected(fit: NewtonSnapshot) -> bool:
     C, null, _ = fit.errors.whitened
     if null.shape[1] or not fit.settled:
         return True
-    errors = np.sqrt(np.einsum("ij,ij->i", C, C)) * np.abs(fit.sample.Z).max(axis=0, initial=0.0)
+    far = np.tile(np.abs(fit.sample.Z).max(axis=0, initial=0.0), fit.scaling.equations)
+    errors = np.sqrt(np.einsum("ij,ij->i", C, C)) * far
     return bool(errors.max() > WILD)
 
 

@@ -78,12 +78,15 @@ class KeptRows:
 def kept_rows(loss: Loss, rows: Rows, centre: Vector, *, whole: bool) -> KeptRows:
     """The rows with what the coefficients `centre` fit to them."""
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+    fitted, observed = np.asarray(loss.mean(rows.eta(centre))), rows.y
+    if rows.equations > 1:  # any class but the baseline
+        fitted, observed = fitted.sum(axis=1), (observed > 0.0).astype(np.float64)
     return KeptRows(
-        np.asarray(loss.mean(rows.eta(centre))),
-        rows.y,
+        fitted,
+        observed,
         weight,
         whole,
-        loss.labels == "binary",
+        loss.labels in ("binary", "classes"),
         loss.options().get("quantile"),
     )
 

@@ -14,6 +14,7 @@ from halfwidth.streams.stream_state import SPECIFICATION_SCHEMA
 CLASSES = {
     "LinearRegression": "linear",
     "LogisticRegression": "logistic",
+    "MultinomialRegression": "multinomial",
     "PoissonRegressor": "poisson",
     "GammaRegressor": "gamma",
     "NegativeBinomialRegressor": "negative-binomial",
@@ -68,7 +69,7 @@ FIELDS: dict[str, Field] = {
     "stream_facts": Nested(_FACTS, doc="what the stream did to its rows, for the summary"),
     "engine": Variant("engine", _engines, doc="what was learned"),
     "specification": Optional(Nested(SPECIFICATION_SCHEMA), doc="from raw columns to X, for predictions"),
-    "classes": Array((2,), "biufU", any_width=True, doc="the two labels, for a classifier"),
+    "classes": Array(("labels",), "biufU", any_width=True, doc="the labels, for a classifier"),
 }
 
 
@@ -81,6 +82,9 @@ def _engine_fits_model(state: State) -> bool:
     core, params = core_of(state["engine"]), state["params"]
     family = CLASSES[state["class"]]
     options = {name: params[name] for name in OPTIONS if params.get(name) is not None}
+    count = len(state.get("classes", ()))
+    if family == "multinomial":
+        family, options = ("logistic", {}) if count == 2 else (family, {"classes": count})
     known = {name for name in OPTIONS if name in params}
     if known != OPTIONS_OF.get(family, set()) or core["loss"] != family or core["options"] != options:
         return False
@@ -103,8 +107,10 @@ def _specification_fits(state: State) -> bool:
 
 
 def _classes_of_classifier(state: State) -> bool:
-    there = "classes" in state
-    return there == (state["class"] == "LogisticRegression") and (not there or len(set(state["classes"].tolist())) == 2)
+    labels = state["classes"].tolist() if "classes" in state else []
+    if state["class"] == "MultinomialRegression":
+        return len(set(labels)) == len(labels) >= 2
+    return len(set(labels)) == len(labels) == (2 if state["class"] == "LogisticRegression" else 0)
 
 
 MODEL_SCHEMA = Schema(
@@ -115,7 +121,7 @@ MODEL_SCHEMA = Schema(
         Relation("have an engine for its class, parameters and columns", _engine_fits_model),
         Relation("have a name for every column, or none", _named_columns),
         Relation("have a specification of its columns", _specification_fits),
-        Relation("have two classes exactly when it is a classifier", _classes_of_classifier),
+        Relation("have classes, each once, exactly when it is a classifier", _classes_of_classifier),
     ),
     title="model",
     optional=("classes",),

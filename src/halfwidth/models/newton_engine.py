@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation.result import EquationResult
+from halfwidth.errors import InputError
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
@@ -106,6 +107,11 @@ class NewtonEngine:
 
     def add_columns(self, scales: Vector) -> None:
         """Go on with more columns, zero in all rows so far; see `RenewableNewton.add_columns`."""
+        if self.loss.equations > 1:
+            raise InputError(
+                "a level that the first rows lack cannot be added to a multinomial regression; put rows with it first, "
+                "or skip such rows: unknown_level='error', bad_rows='skip'"
+            )
         self.learner.add_columns(scales)
         self.extremes.add_columns(len(scales), self.y_range)
         self._outcome = None
@@ -208,7 +214,7 @@ class NewtonEngine:
             fit, _, verdict = self._current()
             assert verdict.suspected is not None
             assert fit.sample is not None
-            slack = slack_for(float(np.abs(fit.sample.Z @ verdict.suspected).max()))
+            slack = slack_for(float(np.abs(fit.sample.along(verdict.suspected)).max()))
             direction = fit.scaling.matrix @ verdict.suspected
             suspicion = Suspicion(self.loss.name, direction, slack, self.n_seen, self.suspicion)
         extremes = ColumnExtremes.from_state(self.extremes.to_state())

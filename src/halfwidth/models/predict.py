@@ -12,6 +12,7 @@ from halfwidth.checks import check_level
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.kernels.arrays import Vector
 from halfwidth.models.base import StreamModel
+from halfwidth.models.multinomial import MultinomialRegression
 from halfwidth.streams import ReaderArguments, read_predictors
 
 INTERVALS = ("mean", "observation")
@@ -47,7 +48,8 @@ def predictions(
     ------
     dict
         For each block `mean`, and with an interval `mean_ci_lower` and `mean_ci_upper`, or `obs_ci_lower` and
-        `obs_ci_upper`: one number per row. For a classifier the mean is the probability of the second class.
+        `obs_ci_upper`: one number per row. For two classes the mean is the probability of the
+        second; for more there is a column for each.
     """
     if interval is not None and interval not in INTERVALS:
         raise UnknownName.among("interval", interval, INTERVALS)
@@ -57,7 +59,10 @@ def predictions(
     result = None if interval is None else model.inference(level)
     for rows in read_predictors(source, model.specification_, bad_rows, **reader):
         found = model._linear_predictor(rows.X, rows.offset)
-        columns = {"mean": np.asarray(model._engine.loss.mean(found))}
+        if isinstance(model, MultinomialRegression):
+            columns = model._predicted(found)
+        else:
+            columns = {"mean": np.asarray(model._engine.loss.mean(found))}
         if result is not None:
             prediction = result.get_prediction(rows.X, 0.0 if rows.offset is None else rows.offset)
             name = "mean" if interval == "mean" else "obs"

@@ -11,6 +11,7 @@ from halfwidth.models.base import StreamModel
 from halfwidth.models.classifier import LogisticRegression
 from halfwidth.models.dispersed import GammaRegressor, NegativeBinomialRegressor
 from halfwidth.models.model_state import CLASSES, MODEL_SCHEMA
+from halfwidth.models.multinomial import MultinomialRegression
 from halfwidth.models.regressors import HuberRegressor, LinearRegression, PoissonRegressor, QuantileRegressor
 from halfwidth.models.run_state import FIT_SCHEMA
 from halfwidth.state.schema import validate
@@ -20,6 +21,7 @@ MODELS: dict[str, type[StreamModel]] = {
     for model in (
         LinearRegression,
         LogisticRegression,
+        MultinomialRegression,
         PoissonRegressor,
         GammaRegressor,
         NegativeBinomialRegressor,

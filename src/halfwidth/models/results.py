@@ -28,14 +28,21 @@ from halfwidth.models.prediction import Prediction, prediction_rows
 from halfwidth.plots.result import ResultTable
 from halfwidth.streams.design.specification import Specification
 
-EXPONENTIATED = frozenset({"logistic", "poisson", "gamma", "negative-binomial"})
+EXPONENTIATED = frozenset({"logistic", "multinomial", "poisson", "gamma", "negative-binomial"})
 """Families whose link makes the exponential of a coefficient a ratio of odds, or of rates or means."""
 
+PREDICTORS = """
+X : array_like of shape (m, p)
+    The rows, without a column for the intercept. A frame is read by the names of its columns, an array by
+    their order. After `halfwidth.fit` a frame may have the raw columns; an array has those of the design.
+offset : array_like of shape (m,), optional
+    Added to the linear predictor.
+"""
 JSON_SCHEMA = 2
 """Version of what `to_dict` and `halfwidth fit --json` write; 2 added df, status and flags of each coefficient."""
 
 
-@share_arguments(ALPHA)
+@share_arguments(ALPHA + PREDICTORS)
 @dataclass(frozen=True)
 class RegressionResult(NamedCoefficients, Goodness, Pictured):
     """The result of a regression; `model.inference()` returns one.
@@ -139,19 +146,13 @@ class RegressionResult(NamedCoefficients, Goodness, Pictured):
     def get_prediction(self, X: ArrayLike, offset: ArrayLike | None = None) -> Prediction:
         """Predict the mean at the rows of X, with intervals.
 
-        Parameters
-        ----------
-        X : array_like of shape (m, p)
-            The rows, without a column for the intercept. A frame is read by the names of its columns, an array by
-            their order. After `halfwidth.fit` a frame may have the raw columns; an array has those of the design.
-        offset : array_like of shape (m,), optional
-            Added to the linear predictor.
-
         Returns
         -------
         Prediction
             Means and standard errors; its `conf_int` gives the intervals.
         """
+        if self.loss.equations > 1:
+            raise InputError("a multinomial regression has no single mean: use predict_proba of the model")
         wanted = list(self.names[self.intercept :])
         if self.specification is not None and self.specification.reads(X):
             raw = self.specification.rows(X, with_offset=offset is None)
@@ -166,14 +167,7 @@ class RegressionResult(NamedCoefficients, Goodness, Pictured):
         return Prediction(eta, std_error, self.loss, self.core, rows, noise)
 
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> Vector:
-        """Return the means, or quantiles, at the rows of X, as `get_prediction` takes them.
-
-        Parameters
-        ----------
-        X : array_like of shape (m, p)
-            The rows.
-        offset : array_like of shape (m,), optional
-            Added to the linear predictor.
+        """Return the means, or quantiles, at the rows of X.
 
         Returns
         -------

@@ -13,6 +13,7 @@ from halfwidth.errors import CannotWrite, HalfwidthError, InputError, Interrupte
 from halfwidth.models.base import StreamModel
 from halfwidth.models.classifier import LogisticRegression
 from halfwidth.models.ending import Ending
+from halfwidth.models.multinomial import MultinomialRegression
 from halfwidth.models.registry import model_from_state
 from halfwidth.models.run_state import FIT_SCHEMA
 from halfwidth.models.run_status import NEEDS_SECOND_PASS
@@ -54,6 +55,7 @@ class Run:
         if state is None:
             self.model.feature_names_in_ = np.array(self.stream.feature_names, dtype=object)
             self.model.n_features_in_ = len(self.stream.feature_names)
+            self._take_labels()
             self.model._begin(self.model.n_features_in_, intercept=self.stream.has_intercept)
             self.model.specification_ = self.stream.specification
             return
@@ -183,8 +185,11 @@ class Run:
         if time is not None and not self.model._engine.grouped:
             facts["spacing"] = f"rows are taken as equally spaced in {time}; gaps in it are not looked at"
         self.model._stream_facts = facts
-        if isinstance(self.model, LogisticRegression):
-            self.model.classes_ = np.array(self.stream.classes or (0, 1))
+        self._take_labels()
+
+    def _take_labels(self) -> None:
+        if isinstance(self.model, LogisticRegression | MultinomialRegression):
+            self.model._take_labels(self.stream.classes)
 
     def _save(self) -> None:
         self._tell()

@@ -8,7 +8,8 @@ Once a column overlaps it does for good, so that only the columns that never did
 Several columns together, on rows at hand: a separating direction is where the estimate runs off to as a slight penalty
 gets slighter. delta = theta(penalty / 100) - theta(penalty) is checked row by row: no row on the wrong side, some on
 the right one. On a sample that is a suspicion: an overlapping sample rules separation out, a separated one proves
-nothing.
+nothing. Of more than two classes no row may come to favour another class than its own (A. Albert and J. A. Anderson,
+Biometrika 71, 1984); a single column is then no special case.
 
 K. Konis, thesis, Oxford (2007); S. Correia, P. Guimaraes and T. Zylkin, *Verifying the existence of maximum likelihood
 estimates for generalized linear models* (2021).
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.families import FAMILIES, Loss
+from halfwidth.families.multinomial import with_baseline
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.newton_solver import Rows, minimise
@@ -60,7 +62,8 @@ class ColumnExtremes:
         self.family = family
         self.low = np.full((2, dim), np.inf)
         self.high = np.full((2, dim), -np.inf)
-        self.rule = FAMILIES[family].separation
+        rule = FAMILIES[family].separation
+        self.rule = None if rule == "largest" else rule
         self.active = np.full(dim, self.rule is not None)
 
     def add(self, X: Vector, y: Vector) -> None:
@@ -125,7 +128,7 @@ def separating_direction(rows: Rows, loss: Loss, centre: Vector) -> Vector | Non
     zero, slight = np.zeros(len(centre)), SLIGHT * rows.total_weight * np.eye(len(centre))
     near = minimise(rows, loss, centre, zero, slight, _TINY_STEP).theta
     far = minimise(rows, loss, near, zero, 0.01 * slight, _TINY_STEP).theta
-    along = rows.Z @ (far - near)
+    along = rows.along(far - near)
     reach = float(np.abs(along).max())
     if not reach > _MOVED:
         return None
@@ -134,6 +137,9 @@ def separating_direction(rows: Rows, loss: Loss, centre: Vector) -> Vector | Non
 
 def wrong_side(along: Vector, y: Vector, rule: str | None) -> Vector:
     """How far, in logits or log counts, a direction moves every row to its wrong side."""
+    if rule == "largest":
+        moved = with_baseline(along)
+        return np.asarray(moved.max(axis=1) - moved[np.arange(len(y)), y.astype(np.intp)])
     if rule == "sides":
         return np.where(y > 0.5, -along, along)
     return np.where(y > 0.0, np.abs(along), along)
@@ -146,6 +152,6 @@ def slack_for(reach: float) -> float:
 
 def taking_part(direction: Vector, scaling: Scaling) -> Mask:
     """The user's coefficients of which an internal direction is made, in the units of their columns."""
-    sizes = np.abs(scaling.matrix @ direction)
-    sizes[int(scaling.intercept) :] *= scaling.scale
-    return np.asarray(sizes > _TAKES_PART * sizes.max())
+    sizes = np.abs(scaling.matrix @ direction).reshape(scaling.equations, -1)
+    sizes[:, int(scaling.intercept) :] *= scaling.scale
+    return np.asarray(sizes > _TAKES_PART * sizes.max()).ravel()

@@ -19,7 +19,7 @@ from halfwidth.families.dispersed import Dispersed
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.chunk_sums import Expanded
 from halfwidth.learners.newton.column_scaling import Scaling
-from halfwidth.learners.newton.newton_solver import Rows
+from halfwidth.learners.newton.newton_solver import Rows, squared
 from halfwidth.learners.newton.offline_fit import dispersion, fit_rows
 from halfwidth.models.identification import Flag, Verdict
 from halfwidth.models.separation import ColumnExtremes, separating_direction, taking_part
@@ -51,7 +51,7 @@ def check_average(
         return Checked(Verdict(((),) * size, {}), (("unchecked", text),))
     point = fit_rows(rows, loss, theta, rows.total_weight * penalty)
     expanded = Expanded.of(rows, loss, point)
-    whitened = whitening(expanded.root.T @ expanded.root + np.diag(rows.total_weight * penalty))
+    whitened = whitening(squared(expanded.root) + np.diag(rows.total_weight * penalty))
     unidentified = unseen(whitened, scaling.matrix)
     separated = np.zeros(size, dtype=np.bool_)
     if loss.separation is not None and not penalty.any():

@@ -53,7 +53,7 @@ def open_stream(
     weight, offset, group, time : str, optional
         Columns of weights, offsets, groups, and of times that must not fall.
     labels : str, optional
-        "number" (default), "count" (not negative) or "binary" (two classes).
+        "number" (default), "count" (not negative), "whole", "positive", "binary" (two classes) or "classes".
     classes : sequence, optional
         The two labels, class 0 first.
     bad_rows : str, optional

@@ -129,8 +129,8 @@ class Stream:
         return getattr(getattr(self._source, "settings", None), "dialect", None)
 
     @property
-    def classes(self) -> tuple[Any, Any] | None:
-        """The two labels, class 0 first, once both are known."""
+    def classes(self) -> tuple[Any, ...] | None:
+        """The labels, class 0 first, once all are known."""
         return self._plan.target.classes
 
     def to_state(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from halfwidth.state.containers import Either, ListOf, MapOf, Nested, Optional, 
 from halfwidth.state.fields import Bool, Field, Real, Text, Whole
 from halfwidth.state.schema import Relation, Schema
 from halfwidth.streams.design.formulas import MOST_FEATURES
-from halfwidth.streams.design.labels import LABELS
+from halfwidth.streams.design.labels import LABELS, MOST_CLASSES
 from halfwidth.streams.design.levels import MOST_LEVELS
 from halfwidth.streams.fingerprint import ORIGIN_SCHEMA
 from halfwidth.streams.options import BAD_ROWS, UNKNOWN_LEVEL
@@ -106,7 +106,7 @@ _TARGET = Schema(
     None,
     None,
     {
-        "seen": ListOf(_LABEL, most=2, doc="the labels so far, class 0 first"),
+        "seen": ListOf(_LABEL, most=MOST_CLASSES, doc="the labels so far, class 0 first"),
         "text": Bool(doc="whether labels are text"),
         "bool": Bool(doc="whether they are booleans"),
         "settled": Bool(doc="whether the user gave them"),

@@ -16,7 +16,7 @@ from halfwidth.errors import InputError
 from halfwidth.families import make_loss
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.chunk_sums import TIME_BATCHES
-from halfwidth.learners.newton.kept_sample import EXTRA_NUMBERS, capacity_for_sample, hashed
+from halfwidth.learners.newton.kept_sample import capacity_for_sample, hashed, width_of
 
 State = dict[str, Any]
 
@@ -93,7 +93,7 @@ def _buckets(state: State, more: int) -> State:
 
 def _sample(state: State, more: int) -> State:
     rows, index, ids, thinning = state["rows"], state["index"], state["ids"], state["thinning"]
-    size = rows.shape[1] - EXTRA_NUMBERS
+    size = rows.shape[1] - width_of(0)
     while len(rows) > capacity_for_sample(size + more):
         thinning += 1
         stay = np.flatnonzero(hashed(index) >> np.uint64(64 - thinning) == 0)

@@ -13,9 +13,11 @@ from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count
 from halfwidth.equation import capacity_for, solve_spd
+from halfwidth.equation.wide_errors import WIDE
 from halfwidth.errors import InputError
 from halfwidth.families import Loss, make_loss
 from halfwidth.families.dispersed import estimated_dispersion
+from halfwidth.families.multinomial import Multinomial
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.chunk_sums import ChunkSums, Expanded
 from halfwidth.learners.newton.column_scaling import Scaling
@@ -55,7 +57,11 @@ class ChunkExpander:
         self.intercept = bool(intercept)
         self.ridge = float(ridge)
         self.anchor = None if anchor is None else np.array(anchor, dtype=np.float64)
-        self.size = self.dim + self.intercept
+        self.size = self.loss.equations * (self.dim + self.intercept)
+        if self.loss.equations > 1 and self.size > WIDE:
+            raise InputError.of(
+                "X", f"have at most {WIDE // self.loss.equations} columns with so many classes", f"{self.dim} columns"
+            )
         self.chunk_rows = chunk_rows or chunk_rows_for(self.loss, self.size)
         self.n_seen = 0
         self._groups = Groups()
@@ -76,7 +82,7 @@ class ChunkExpander:
         """Expand a chunk and add it up."""
         if self._scaling is None:
             self._unit = _unit_of(piece.weight)
-            self._scaling = Scaling.of(piece.X, piece.weight, self.intercept)
+            self._scaling = Scaling.of(piece.X, piece.weight, self.intercept, self.loss.equations)
         rows = self._rows(piece, self._scaling, self._unit)
         if self._sums is None:
             self._sums = self._new_sums()
@@ -95,7 +101,7 @@ class ChunkExpander:
         weight = piece.weight
         if unit != 1.0:
             weight = np.full(len(piece), 1.0 / unit) if weight is None else weight / unit
-        return Rows(scaling.apply(piece.X), piece.y, weight, piece.offset)
+        return Rows(scaling.apply(piece.X), piece.y, weight, piece.offset, self.loss.equations)
 
     def _first_point(self, rows: Rows, scaling: Scaling) -> Vector:
         if self.anchor is not None:
@@ -110,7 +116,9 @@ class ChunkExpander:
 
     def _start(self, rows: Rows) -> Vector:
         start = np.zeros(self.size)
-        if self.intercept:
+        if self.intercept and isinstance(self.loss, Multinomial):
+            start[:: self.dim + 1] = self.loss.first(rows.y, rows.weight)
+        elif self.intercept:
             start[0] = self.loss.start(float(rows.weighted(rows.y).sum()) / rows.total_weight)
         return start
 
@@ -133,7 +141,7 @@ class ChunkExpander:
         centre = sums.reference + solve_spd(Q, pull + self._prior * (self._prior_centre - sums.reference))
         if self.loss.smooth:
             expanded = Expanded.of(rows, self.loss, centre)
-            gradient = expanded.score @ rows.Z
+            gradient = rows.pulled(expanded.score)
             if gradient @ solve_spd(Q, gradient) <= _AS_GOOD * self.size:
                 return expanded
         point = minimise(rows, self.loss, centre, centre, Q, _CLOSE).theta
@@ -144,15 +152,16 @@ class ChunkExpander:
 
     def _penalty(self, scaling: Scaling) -> Vector:
         """The ridge on the internal scale, for a weight of one; the intercept is free."""
-        penalty = np.zeros(self.size)
+        penalty = np.zeros(self.dim + self.intercept)
         penalty[int(self.intercept) :] = self.ridge / scaling.scale**2
-        return penalty
+        return np.tile(penalty, self.loss.equations)
 
     def _fit(self) -> NewtonSnapshot:
         piece = self._pending.piece(self.grouped)
         unit, scaling = self._unit, self._scaling
         if scaling is None:
-            unit, scaling = _unit_of(piece.weight), Scaling.of(piece.X, piece.weight, self.intercept)
+            unit = _unit_of(piece.weight)
+            scaling = Scaling.of(piece.X, piece.weight, self.intercept, self.loss.equations)
         rows, penalty, loss = self._rows(piece, scaling, unit), self._penalty(scaling), copy(self.loss)
         if self._sums is None:
             return offline_fit(rows, loss, self._start(rows), penalty, scaling, piece.ids)
@@ -160,10 +169,8 @@ class ChunkExpander:
         if sample is not None and sample.holds_all and not loss.quadratic:
             centre = self._sums.centre(self._sums.weight * penalty)
             kept = sample.rows()
-            together = Rows(
-                np.concatenate([kept.Z, rows.Z]),
-                *(np.concatenate(pair) for pair in zip(_columns(kept), _columns(rows), strict=True)),
-            )
+            y, weight, offset = (np.concatenate(pair) for pair in zip(_columns(kept), _columns(rows), strict=True))
+            together = Rows(np.concatenate([kept.Z, rows.Z]), y, weight, offset, self.loss.equations)
             ids = None if piece.ids is None else np.concatenate([sample.ids, piece.ids])
             return offline_fit(together, loss, centre, penalty, scaling, ids)
         reader = copy(self)

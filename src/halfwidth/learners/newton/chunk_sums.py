@@ -25,9 +25,9 @@ from halfwidth.families import Loss
 from halfwidth.families.dispersed import estimated_dispersion
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.dispersion_sums import DispersionSums
-from halfwidth.learners.newton.kept_sample import EXTRA_NUMBERS, PICTURED_ROWS, Ids, RowSample
+from halfwidth.learners.newton.kept_sample import PICTURED_ROWS, Ids, RowSample, coefficients
 from halfwidth.learners.newton.loss_sums import GoodnessOfFit, LossSums, chunk_loss
-from halfwidth.learners.newton.newton_solver import Rows
+from halfwidth.learners.newton.newton_solver import Rows, squared
 from halfwidth.state.containers import Nested, Optional
 from halfwidth.state.fields import Array, Real, State
 from halfwidth.state.schema import Relation, Schema
@@ -52,8 +52,7 @@ class Expanded(NamedTuple):
             return cls(point, eta, -rows.weighted(loss.slope(eta, rows.y)), root, rows.total_weight)
         slope, weight = loss.slope_and_weight(eta, rows.y)
         score = -rows.weighted(loss.score(eta, rows.y) if loss.rough else slope)
-        weights = rows.weighted(weight)
-        return cls(point, eta, score, np.sqrt(weights)[:, None] * rows.Z, float(weights.sum()))
+        return cls(point, eta, score, rows.root(weight), float(rows.weighted(weight).sum()))
 
 
 def _parts_fit(state: State) -> bool:
@@ -63,7 +62,7 @@ def _parts_fit(state: State) -> bool:
         parts.append(state["buckets"]["dim"])
         rows -= state["buckets"]["n"].sum() - rows
     if state["sample"] is not None:
-        parts.append(state["sample"]["rows"].shape[1] - EXTRA_NUMBERS)
+        parts.append(coefficients(state["sample"]))
     if "dispersion" in state:
         parts.append(len(state["dispersion"]["cross"]))
     return size > 0 and set(parts) == {size} and rows == state["batches"]["n"].sum() > 0
@@ -99,8 +98,9 @@ class ChunkSums:
         self.smoothing = np.zeros(size)
         self.weight = 0.0
         self.moments = np.zeros(2)  # sums of squared scores and of the weights of the slope
-        self.sample: RowSample | None = RowSample(size, PICTURED_ROWS if loss.quadratic else None)
-        self.losses = LossSums()
+        most = PICTURED_ROWS if loss.quadratic else None
+        self.sample: RowSample | None = RowSample(size // loss.equations, most, loss.equations)
+        self.losses = LossSums(loss)
         self.dispersions = None if estimated_dispersion(loss) is None else DispersionSums(size)
 
     @property
@@ -120,7 +120,7 @@ class ChunkSums:
             self.smoothing += rows.weighted(raw - smooth) @ rows.Z
         self.weight += rows.total_weight
         score = expanded.score
-        squares = score @ score if rows.weight is None else np.sum(score**2 / rows.weight)
+        squares = np.sum(score**2) if rows.weight is None else np.sum((score.T**2) / rows.weight)
         self.moments += (float(squares), expanded.bend)
         if self.loss.likelihood:
             value = (
@@ -129,7 +129,7 @@ class ChunkSums:
                 else chunk_loss(self.loss, expanded.eta, rows.y, rows.weight)
             )
             if gap.any():
-                value += float(score @ (rows.Z @ gap)) + 0.5 * float(np.sum((expanded.root @ gap) ** 2))
+                value += float(np.sum(score * rows.along(gap))) + 0.5 * float(np.sum((expanded.root @ gap) ** 2))
             self.losses.add(self.loss, rows.y, rows.weight, value)
         family = estimated_dispersion(self.loss)
         if self.dispersions is not None and family is not None:
@@ -229,23 +229,23 @@ def enter_buckets(store: BucketStore, Z: Vector, expanded: Expanded, gap: Vector
 
 def pieces(Z: Vector, root: Vector, score: Vector, edges: NDArray[np.int64]) -> tuple[Vector, Vector]:
     """Scores and curvatures of the pieces between the edges; equal pieces go through one stacked product."""
-    count, size = len(edges) - 1, Z.shape[1]
+    count, size = len(edges) - 1, root.shape[-1]
     step = int(edges[1] - edges[0])
     if step > 0 and len(Z) == count * step and (np.diff(edges) == step).all():
         stacked = _stacked(root, count, step)
         H = stacked.transpose(0, 2, 1) @ stacked
-        U = (score.reshape(count, 1, step) @ _stacked(Z, count, step))[:, 0]
+        U = (score.reshape(count, step, -1).transpose(0, 2, 1) @ _stacked(Z, count, step)).reshape(count, size)
         return U, H
     U, H = np.empty((count, size)), np.empty((count, size, size))
     for j in range(count):
         piece = slice(edges[j], edges[j + 1])
-        U[j] = score[piece] @ Z[piece]
-        H[j] = root[piece].T @ root[piece]
+        U[j] = (score[piece].T @ Z[piece]).ravel()
+        H[j] = squared(root[piece])
     return U, H
 
 
 def _stacked(rows: Vector, count: int, step: int) -> Vector:
     """The rows in `count` pieces of `step`, without a copy in either order of memory."""
-    if rows.flags.f_contiguous:
+    if rows.ndim == 2 and rows.flags.f_contiguous:
         return rows.T.reshape(rows.shape[1], count, step).transpose(1, 2, 0)
-    return rows.reshape(count, step, rows.shape[1])
+    return rows.reshape(count, -1, rows.shape[-1])

@@ -24,9 +24,10 @@ class Scaling:
     centre: Vector
     scale: Vector
     intercept: bool
+    equations: int = 1
 
     @classmethod
-    def of(cls, X: Vector, weight: Vector | None, intercept: bool) -> Scaling:
+    def of(cls, X: Vector, weight: Vector | None, intercept: bool, equations: int = 1) -> Scaling:
         """Take weighted centre and scale from these rows."""
         if X.strides[1] != X.itemsize:  # the order of sums, and with it their last bits, must not depend on the caller
             X = np.ascontiguousarray(X)
@@ -36,16 +37,17 @@ class Scaling:
         size = np.max(np.abs(X[share > 0.0]), axis=0)
         still = scale <= _STILL * size
         scale[still] = np.where(size[still] > 0.0, size[still], 1.0)
-        return cls(centre, scale, intercept)
+        return cls(centre, scale, intercept, equations)
 
     @property
-    def size(self) -> int:
+    def columns(self) -> int:
+        """Internal ones, with that of the intercept."""
         return self.centre.size + self.intercept
 
     def apply(self, X: Vector) -> Vector:
         """The internal rows, with a leading one if there is an intercept; column by column, whatever the order of X."""
         k = int(self.intercept)
-        Z = np.empty((self.size, len(X))).T
+        Z = np.empty((self.columns, len(X))).T
         Z[:, :k] = 1.0
         inside = Z[:, k:]
         np.copyto(inside, X)
@@ -58,15 +60,18 @@ class Scaling:
     def matrix(self) -> Vector:
         """The map T from internal to user coefficients: user = T internal."""
         k = int(self.intercept)
-        T = np.zeros((self.size, self.size))
+        T = np.zeros((self.columns, self.columns))
         T[k:, k:] = np.diag(1.0 / self.scale)
         if self.intercept:
             T[0, 0] = 1.0
             T[0, 1:] = -self.centre / self.scale
-        return T
+        return T if self.equations == 1 else np.asarray(np.kron(np.eye(self.equations), T), dtype=np.float64)
 
     def inverse(self, theta: Vector) -> Vector:
         """Internal coefficients from the user's."""
-        if not self.intercept:
-            return np.asarray(theta * self.scale)
-        return np.concatenate([[theta[0] + self.centre @ theta[1:]], theta[1:] * self.scale])
+        k, parts = int(self.intercept), theta.reshape(self.equations, -1)
+        inside = np.empty_like(parts)
+        inside[:, k:] = parts[:, k:] * self.scale
+        if self.intercept:
+            inside[:, 0] = parts[:, 0] + parts[:, 1:] @ self.centre
+        return inside.ravel()

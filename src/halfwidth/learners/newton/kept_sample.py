@@ -31,7 +31,8 @@ Ids = NDArray[np.uint64]
 MOST_NUMBERS = 2**19
 MOST_WIDE_NUMBERS = 2**22
 FEWEST_ROWS = 1_024
-EXTRA_NUMBERS = 5
+EXTRA_NUMBERS = 3
+"""y, weight and offset; for every equation there are two more, k and the weight of the slope."""
 PICTURED_ROWS = 4_096
 """Kept where the expansion is exact, for pictures of the residuals only."""
 
@@ -44,20 +45,29 @@ def hashed(index: Ids) -> Ids:
     return np.asarray(z ^ (z >> np.uint64(31)))
 
 
-def capacity_for_sample(size: int) -> int:
-    """How many rows of `size` coefficients are kept."""
-    width = size + EXTRA_NUMBERS
-    return max(FEWEST_ROWS, MOST_NUMBERS // width, min(8 * size, MOST_WIDE_NUMBERS // width))
+def width_of(columns: int, equations: int = 1) -> int:
+    """How many numbers are kept of a row."""
+    return columns + EXTRA_NUMBERS + 2 * equations
+
+
+def coefficients(state: State) -> int:
+    """How many coefficients the sample of this state belongs to."""
+    equations: int = state.get("equations", 1)
+    columns: int = state["rows"].shape[1] - width_of(0, equations)
+    return columns * equations
+
+
+def capacity_for_sample(columns: int, equations: int = 1) -> int:
+    """How many rows of so many columns and equations are kept."""
+    width = width_of(columns, equations)
+    return max(FEWEST_ROWS, MOST_NUMBERS // width, min(8 * columns * equations, MOST_WIDE_NUMBERS // width))
 
 
 def _selected_by_hash(state: State) -> bool:
     index, thinning = state["index"], state["thinning"]
-    width = state["rows"].shape[1]
-    if (
-        width <= EXTRA_NUMBERS
-        or len(index) > capacity_for_sample(width - EXTRA_NUMBERS)
-        or (index[1:] <= index[:-1]).any()
-    ):
+    equations = state.get("equations", 1)
+    size = coefficients(state)
+    if size <= 0 or len(index) > capacity_for_sample(size // equations, equations) or (index[1:] <= index[:-1]).any():
         return False
     return not thinning or not (hashed(index) >> np.uint64(64 - thinning)).any()
 
@@ -73,17 +83,19 @@ class RowSample:
             "rows": Array(("kept", "width"), doc="internal row, y, weight, offset, k, weight of the slope"),
             "index": Array(("kept",), "u", doc="numbers of the kept rows"),
             "ids": Array(("kept",), "u", doc="hashes of their groups"),
+            "equations": Whole(2, 100, doc="how many equations, where there are several"),
         },
         relations=(Relation("hold the rows that the hash selects, in order", _selected_by_hash),),
         title="thinned sample of rows",
+        optional=("equations",),
     )
 
-    def __init__(self, size: int, most: int | None = None) -> None:
-        self.size = size
-        self.capacity = min(capacity_for_sample(size), most or MOST_NUMBERS)
+    def __init__(self, columns: int, most: int | None = None, equations: int = 1) -> None:
+        self.columns, self.equations = columns, equations
+        self.capacity = min(capacity_for_sample(columns, equations), most or MOST_NUMBERS)
         self.thinning = 0
         self.count = 0
-        self._rows = np.empty((0, size + EXTRA_NUMBERS))
+        self._rows = np.empty((0, width_of(columns, equations)))
         self._index = np.empty(0, dtype=np.uint64)
         self._ids = np.empty(0, dtype=np.uint64)
 
@@ -114,12 +126,13 @@ class RowSample:
         to = slice(self.count, self.count + len(kept))
         part, new = rows[kept], self._rows[to]
         slope, weight = loss.root(eta[kept], part.y), loss.weight(eta[kept], part.y)
-        new[:, : self.size] = part.Z
-        new[:, -5] = part.y
-        new[:, -4] = 1.0 if part.weight is None else part.weight
-        new[:, -3] = 0.0 if part.offset is None else part.offset
-        new[:, -2] = slope - weight * eta[kept]
-        new[:, -1] = weight
+        new[:, : self.columns] = part.Z
+        new[:, self.columns] = part.y
+        new[:, self.columns + 1] = 1.0 if part.weight is None else part.weight
+        new[:, self.columns + 2] = 0.0 if part.offset is None else part.offset
+        k, weights = self._split(new)
+        k[:] = slope - loss.bend(weight, eta[kept])
+        weights[:] = weight
         self._index[to] = index[kept]
         if ids is not None:
             self._ids[to] = ids[kept]
@@ -128,16 +141,23 @@ class RowSample:
     def rows(self) -> Rows:
         """The rows, each with its own weight."""
         kept = self._rows[: self.count]
-        return Rows(np.ascontiguousarray(kept[:, : self.size]), kept[:, -5], kept[:, -4], kept[:, -3])
+        y, weight, offset = (kept[:, self.columns + j] for j in range(EXTRA_NUMBERS))
+        return Rows(np.ascontiguousarray(kept[:, : self.columns]), y, weight, offset, self.equations)
 
     def standing_for_all(self) -> Rows:
         """The rows, weighted so that they stand for all."""
         rows = self.rows()
-        return Rows(rows.Z, rows.y, rows.weighted(np.full(self.count, self.multiple)), rows.offset)
+        return Rows(rows.Z, rows.y, rows.weighted(np.full(self.count, self.multiple)), rows.offset, self.equations)
 
     def expansion(self) -> tuple[Vector, Vector]:
         """k and weight of every row."""
-        return self._rows[: self.count, -2], self._rows[: self.count, -1]
+        return self._split(self._rows[: self.count])
+
+    def _split(self, rows: Vector) -> tuple[Vector, Vector]:
+        """The parts of these rows that hold k and the weights, one number or one per equation."""
+        if self.equations == 1:
+            return rows[:, -2], rows[:, -1]
+        return rows[:, -2 * self.equations : -self.equations], rows[:, -self.equations :]
 
     @property
     def index(self) -> Ids:
@@ -155,7 +175,7 @@ class RowSample:
     def _make_room(self, rows: int) -> None:
         if rows > len(self._rows):
             more = min(self.capacity, max(rows, 2 * len(self._rows))) - self.count
-            self._rows = np.concatenate([self._rows[: self.count], np.empty((more, self.size + EXTRA_NUMBERS))])
+            self._rows = np.concatenate([self._rows[: self.count], np.empty((more, self._rows.shape[1]))])
             self._index = np.concatenate([self.index, np.zeros(more, dtype=np.uint64)])
             self._ids = np.concatenate([self.ids, np.zeros(more, dtype=np.uint64)])
 
@@ -165,12 +185,13 @@ class RowSample:
             "rows": self._rows[: self.count].copy(),
             "index": self.index.copy(),
             "ids": self.ids.copy(),
-        }
+        } | ({} if self.equations == 1 else {"equations": self.equations})
 
     @classmethod
     def from_state(cls, state: dict[str, Any], most: int | None = None) -> Self:
         rows = np.array(state["rows"], dtype=np.float64)
-        sample = cls(rows.shape[1] - EXTRA_NUMBERS, most)
+        equations = int(state.get("equations", 1))
+        sample = cls(coefficients(state) // equations, most, equations)
         sample.thinning, sample.count = int(state["thinning"]), len(rows)
         sample._rows, sample._index = rows, np.array(state["index"], dtype=np.uint64)
         sample._ids = np.array(state["ids"], dtype=np.uint64)

@@ -19,9 +19,12 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from halfwidth.families import Loss
+from halfwidth.families.multinomial import Multinomial
 from halfwidth.kernels.arrays import Vector
-from halfwidth.state.fields import Real
+from halfwidth.state.fields import Array, Real
 from halfwidth.state.schema import Schema
 
 
@@ -41,6 +44,8 @@ class GoodnessOfFit:
         The sum of the weights, the mean target, and the sum of squared deviations from it.
     exact : bool
         Whether the loss is exact, or expanded around points along the stream.
+    counts : ndarray, optional
+        The weight of every class, where targets are classes.
     """
 
     loss: float
@@ -50,6 +55,7 @@ class GoodnessOfFit:
     mean: float
     spread: float
     exact: bool
+    counts: Vector | None = None
 
 
 class LossSums:
@@ -67,11 +73,14 @@ class LossSums:
             "y_ref": Real(doc="what targets are relative to"),
             "first": Real(doc="sum of weighted targets, relative to y_ref"),
             "second": Real(0.0, doc="sum of their squares"),
+            "counts": Array(("classes",), low=0.0, doc="weights of classes, where targets are more than two"),
         },
         title="loss and targets",
+        optional=("counts",),
     )
 
-    def __init__(self) -> None:
+    def __init__(self, loss: Loss | None = None) -> None:
+        self.counts = np.zeros(loss.classes) if isinstance(loss, Multinomial) else None
         self.value = self.saturated = self.constant = self.weight = self.y_ref = self.first = self.second = 0.0
 
     def add(self, loss: Loss, y: Vector, weight: Vector | None, value: float) -> None:
@@ -80,6 +89,8 @@ class LossSums:
             self.y_ref = float(y.mean())
         gap = y - self.y_ref
         weighted = gap if weight is None else weight * gap
+        if isinstance(loss, Multinomial) and self.counts is not None:
+            self.counts = self.counts + loss.counts(y, weight)
         self.value += value
         self.saturated += _total(loss.saturated(y), weight, len(y))
         self.constant += _total(loss.constant(y), weight, len(y))
@@ -98,19 +109,23 @@ class LossSums:
             self.y_ref + mean,
             max(self.second - mean * self.first, 0.0),
             exact,
+            self.counts,
         )
 
     def copy(self) -> Self:
         return copy(self)
 
     def to_state(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.FIELDS}
+        state: dict[str, Any] = {name: getattr(self, name) for name in self.FIELDS}
+        return state if self.counts is None else state | {"counts": self.counts.copy()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         sums = cls()
         for name in cls.FIELDS:
             setattr(sums, name, float(state[name]))
+        if "counts" in state:
+            sums.counts = np.array(state["counts"], dtype=np.float64)
         return sums
 
 

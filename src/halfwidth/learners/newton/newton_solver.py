@@ -29,30 +29,66 @@ _SCALE_SETTLED = 1e-10
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows on the internal scale."""
+    """Rows on the internal scale; with several equations a row has a vector of predictors."""
 
     Z: Vector
     y: Vector
     weight: Vector | None
     offset: Vector | None
+    equations: int = 1
 
     def __len__(self) -> int:
         return len(self.y)
 
     def __getitem__(self, chosen: slice | NDArray[np.intp]) -> Rows:
-        parts = (None if part is None else part[chosen] for part in (self.weight, self.offset))
-        return Rows(self.Z[chosen], self.y[chosen], *parts)
+        weight, offset = (None if part is None else part[chosen] for part in (self.weight, self.offset))
+        return Rows(self.Z[chosen], self.y[chosen], weight, offset, self.equations)
+
+    def along(self, theta: Vector) -> Vector:
+        """z'theta, for every equation."""
+        return np.asarray(self.Z @ (theta if self.equations == 1 else theta.reshape(self.equations, -1).T))
 
     def eta(self, theta: Vector) -> Vector:
-        eta = self.Z @ theta
-        return eta if self.offset is None else eta + self.offset
+        eta = self.along(theta)
+        return eta if self.offset is None or self.equations > 1 else eta + self.offset
 
     def weighted(self, values: Vector) -> Vector:
-        return values if self.weight is None else values * self.weight
+        if self.weight is None:
+            return values
+        return np.asarray(values * (self.weight if values.ndim == 1 else self.weight[:, None]))
+
+    def each(self, values: Vector) -> Vector:
+        """What every row adds to the coefficients, for values per predictor."""
+        if values.ndim == 1:
+            return values[:, None] * self.Z
+        return np.asarray((values[:, :, None] * self.Z[:, None, :]).reshape(len(self), -1))
+
+    def pulled(self, values: Vector) -> Vector:
+        """The sum of that over the rows."""
+        return np.asarray(values @ self.Z if values.ndim == 1 else (values.T @ self.Z).ravel())
+
+    def root(self, weights: Vector) -> Vector:
+        """R with R'R the curvature of the rows, which the loss gave these weights; see `families.multinomial`."""
+        if weights.ndim == 1:
+            return np.sqrt(self.weighted(weights))[:, None] * self.Z
+        count = weights.shape[1] + 1
+        p = np.maximum(np.column_stack([1.0 - weights.sum(axis=1), weights]), 0.0)
+        away = (np.eye(count)[:, 1:] - weights[:, None, :]) * np.sqrt(self.weighted(p))[:, :, None]
+        return np.asarray((away[:, :, :, None] * self.Z[:, None, None, :]).reshape(len(self), count, -1))
+
+    def gram(self, weights: Vector) -> Vector:
+        """The curvature."""
+        return squared(self.root(weights))
 
     @property
     def total_weight(self) -> float:
         return float(len(self.y)) if self.weight is None else float(self.weight.sum())
+
+
+def squared(root: Vector) -> Vector:
+    """R'R, for one or several roots a row."""
+    flat = root.reshape(-1, root.shape[-1])
+    return np.asarray(flat.T @ flat)
 
 
 def minimise(
@@ -71,11 +107,10 @@ def minimise(
     def gradient(theta: Vector) -> Vector:
         nonlocal weight
         slope, weight = loss.slope_and_weight(rows.eta(theta), rows.y)
-        return np.asarray(rows.weighted(slope) @ rows.Z + Q @ (theta - centre))
+        return np.asarray(rows.pulled(rows.weighted(slope)) + Q @ (theta - centre))
 
     def hessian(theta: Vector) -> Vector:
-        root = np.sqrt(rows.weighted(weight))[:, None] * rows.Z
-        return np.asarray(root.T @ root + Q)
+        return np.asarray(rows.gram(weight) + Q)
 
     if loss.quadratic:  # one step is exact in any unit, and a second one takes back its rounding
         return damped_newton(gradient, hessian, start, 0.0, most_steps=2)
@@ -124,7 +159,7 @@ def settle_dispersion(rows: Rows, loss: Loss, theta: Vector, minimum: Callable[[
 
 def prior_weights(rows: Rows) -> Vector:
     """One row at the column's farthest, in units of its curvature, so that no rare level can run away at first."""
-    return np.asarray(np.maximum(np.max(rows.Z**2, axis=0, initial=0.0), 1.0))
+    return np.tile(np.maximum(np.max(rows.Z**2, axis=0, initial=0.0), 1.0), rows.equations)
 
 
 def robust_scale(rows: Rows, theta: Vector, loss: Loss) -> float:

@@ -17,7 +17,7 @@ from halfwidth.learners.newton.chunk_sums import TIME_BATCHES, Expanded, enter_b
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.kept_sample import Ids
 from halfwidth.learners.newton.loss_sums import GoodnessOfFit, LossSums, chunk_loss
-from halfwidth.learners.newton.newton_solver import Rows, minimise, settle_dispersion, settle_scale
+from halfwidth.learners.newton.newton_solver import Rows, minimise, settle_dispersion, settle_scale, squared
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 
 SETTLED = 1e-20
@@ -34,12 +34,12 @@ def offline_fit(
     total, size = rows.total_weight, len(start)
     point = fit_rows(rows, loss, start, total * penalty)
     expanded = Expanded.of(rows, loss, point)
-    curvature = np.asarray(expanded.root.T @ expanded.root)
+    curvature = squared(expanded.root)
     centre = point
     if loss.rough:
         centre = _smooth_root(rows, loss, point, curvature, total * penalty)
         expanded = Expanded.of(rows, loss, centre)
-        curvature = np.asarray(expanded.root.T @ expanded.root)
+        curvature = squared(expanded.root)
     gap = np.zeros(size)
     few = capacity_for(size, TIME_BATCHES)
     grouped = ids is not None
@@ -69,7 +69,7 @@ def dispersion(rows: Rows, loss: Loss, eta: Vector, size: int) -> float:
 def _goodness(rows: Rows, loss: Loss, eta: Vector) -> GoodnessOfFit | None:
     if not loss.likelihood:
         return None
-    sums = LossSums()
+    sums = LossSums(loss)
     sums.add(loss, rows.y, rows.weight, chunk_loss(loss, eta, rows.y, rows.weight))
     return sums.at(0.0, exact=True)
 

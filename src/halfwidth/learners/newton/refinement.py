@@ -22,7 +22,7 @@ from halfwidth.equation.wide_errors import WIDE
 from halfwidth.families import Loss
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.kept_sample import RowSample
-from halfwidth.learners.newton.newton_solver import Rows
+from halfwidth.learners.newton.newton_solver import Rows, squared
 from halfwidth.learners.newton.offline_fit import fit_rows
 
 _ROUNDS = 25
@@ -60,14 +60,15 @@ def refine(sample: RowSample, loss: Loss, centre: Vector, curvature: Vector, pen
         start = fit_rows(rows, loss, centre, penalty)
         found = _steps(sample, rows, loss, centre, curvature, penalty, start)
     if size <= WIDE and _largest_leverage(rows, loss, found.centre, penalty) > LARGEST_LEVERAGE:
-        return Refined(centre, curvature, np.zeros((size, size)), False, np.zeros(sample.count))
+        return Refined(centre, curvature, np.zeros((size, size)), False, np.zeros_like(sample.expansion()[0]))
     return found
 
 
 def _largest_leverage(rows: Rows, loss: Loss, centre: Vector, penalty: Vector) -> float:
     """The largest share of one sampled row in what the sample tells about any direction."""
-    root = np.sqrt(rows.weighted(loss.weight(rows.eta(centre), rows.y)))[:, None] * rows.Z
-    return float(np.square(root @ whitening(root.T @ root + np.diag(penalty)).C).sum(axis=1).max(initial=0.0))
+    root = rows.root(loss.weight(rows.eta(centre), rows.y))
+    shares = np.square(root @ whitening(squared(root) + np.diag(penalty)).C)
+    return float(shares.reshape(len(rows), -1).sum(axis=1).max(initial=0.0))
 
 
 def _steps(
@@ -81,9 +82,9 @@ def _steps(
     for _ in range(_ROUNDS):
         trial = point - step
         eta = rows.eta(trial)
-        remainder = rows.weighted(loss.root(eta, rows.y) - k - weight * eta)
-        gradient = (curvature + full) @ (trial - centre) + remainder @ rows.Z
-        bent = curvature + (rows.Z.T * rows.weighted(loss.weight(eta, rows.y) - weight)) @ rows.Z
+        remainder = rows.weighted(loss.root(eta, rows.y) - k - loss.bend(weight, eta))
+        gradient = (curvature + full) @ (trial - centre) + rows.pulled(remainder)
+        bent = curvature + _change(rows, loss.weight(eta, rows.y), weight)
         new_step = solve_spd(bent + full, gradient)
         decrement = float(gradient @ new_step)
         if not 0.0 <= decrement < best:
@@ -97,15 +98,21 @@ def _steps(
             break
     if kept is None:
         eta = rows.eta(point)
-        remainder = rows.weighted(loss.root(eta, rows.y) - k - weight * eta)
-        root = np.sqrt(rows.weighted(loss.weight(eta, rows.y)))[:, None] * rows.Z
-        kept = (remainder, root.T @ root)
+        remainder = rows.weighted(loss.root(eta, rows.y) - k - loss.bend(weight, eta))
+        kept = (remainder, rows.gram(loss.weight(eta, rows.y)))
     remainder, bent = kept
     bent, held = _within(bent, curvature, full)
-    share = (1.0 - 1.0 / sample.multiple) * np.square(remainder)
-    covariance = solve_spd(bent + full, (rows.Z.T * share) @ rows.Z)
+    noise = (1.0 - 1.0 / sample.multiple) * squared(rows.each(remainder))
+    covariance = solve_spd(bent + full, noise)
     covariance = solve_spd(bent + full, covariance.T)
     return Refined(point, bent, np.asarray(0.5 * (covariance + covariance.T)), settled and held, remainder)
+
+
+def _change(rows: Rows, new: Vector, old: Vector) -> Vector:
+    """The curvature with the new weights less that with the old."""
+    if new.ndim == 1:
+        return np.asarray((rows.Z.T * rows.weighted(new - old)) @ rows.Z)
+    return rows.gram(new) - rows.gram(old)
 
 
 def _within(bent: Vector, curvature: Vector, full: Vector) -> tuple[Vector, bool]:

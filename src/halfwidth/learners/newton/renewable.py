@@ -44,7 +44,7 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.added_columns import with_columns
 from halfwidth.learners.newton.chunk_expander import ChunkExpander
 from halfwidth.learners.newton.column_scaling import Scaling
-from halfwidth.learners.newton.renewable_state import FIELDS, RELATIONS
+from halfwidth.learners.newton.renewable_state import FIELDS, RELATIONS, equations_of
 from halfwidth.learners.newton.row_buffer import Piece
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 from halfwidth.state.schema import Schema, Stored
@@ -66,7 +66,7 @@ class RenewableNewton(Stored, ChunkExpander):
         kind,
         version,
         FIELDS,
-        {"size": lambda s: s["dim"] + s["intercept"], "width": lambda s: s["dim"] + 3},
+        {"size": lambda s: (s["dim"] + s["intercept"]) * equations_of(s), "width": lambda s: s["dim"] + 3},
         RELATIONS,
     )
 
@@ -193,7 +193,7 @@ class RenewableNewton(Stored, ChunkExpander):
         learner._pending.restore(state)
         if state["column_centre"] is not None:
             centre, scale = (np.array(state[name], dtype=np.float64) for name in ("column_centre", "column_scale"))
-            learner._scaling = Scaling(centre, scale, learner.intercept)
+            learner._scaling = Scaling(centre, scale, learner.intercept, learner.loss.equations)
         for name in ("prior", "prior_centre"):
             setattr(learner, f"_{name}", np.array(state[name], dtype=np.float64))
         if state["sums"] is not None:

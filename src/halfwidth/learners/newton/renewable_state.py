@@ -14,7 +14,10 @@ _MOST_CHUNK_ROWS = 1 << 24
 
 LOSS_FIELDS: dict[str, Field] = {
     "loss": Text(tuple(FAMILIES), doc="the family"),
-    "options": MapOf(Real(0.0, strict=True), doc="its options: the quantile, or the alpha that was given, or none"),
+    "options": MapOf(
+        Real(0.0, strict=True),
+        doc="its options: the quantile, a given alpha, the number of classes",
+    ),
     "scale": Real(0.0, doc="scale of the residuals, or the dispersion"),
 }
 
@@ -37,6 +40,11 @@ FIELDS: dict[str, Field] = {
     "unit": Real(0.0, strict=True, doc="the weight that counts as one"),
     "sums": Optional(Nested(ChunkSums.SCHEMA), doc="what was expanded, if any chunk was"),
 }
+
+
+def equations_of(state: State) -> int:
+    """How many equations the family of this state has."""
+    return max(int(state["options"].get("classes", 2.0)) - 1, 1)
 
 
 def options_fit_loss(state: State) -> bool:

@@ -85,5 +85,5 @@ def _by_batch(remainders: Vector, sample: RowSample, time: Sums, rows: Rows) -> 
     """What the expansions leave out of every batch, estimated on its sampled rows."""
     found = np.zeros_like(time.b)
     batch = np.searchsorted(np.cumsum(time.n), sample.index.astype(np.float64), side="right")
-    np.add.at(found, np.minimum(batch, len(found) - 1), remainders[:, None] * rows.Z)
+    np.add.at(found, np.minimum(batch, len(found) - 1), rows.each(remainders))
     return found
