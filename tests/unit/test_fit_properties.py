@@ -1,12 +1,14 @@
 """What must not matter to a regression: units and origins of columns, weights' unit, chunks, labels of groups."""
 
 import warnings
+from itertools import compress
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from family_targets import drawn
 from halfwidth.models import MODELS
 
 FEW = settings(max_examples=6)
@@ -29,6 +31,8 @@ def draw(family, rows, seed):
         y = rng.poisson(np.exp(eta) * (rng.gamma(2.0, 0.5, rows) if family != "poisson" else 1.0)).astype(float)
     elif family == "gamma":
         y = np.exp(eta) * rng.gamma(2.0, 0.5, rows)
+    elif family == "multinomial":
+        y = drawn(family, rng, eta)
     else:
         y = eta + rng.standard_t(4, rows)
     return X, y, rng.random(rows) + 0.2, rng.integers(0, 60, rows)
@@ -49,9 +53,14 @@ def test_units_and_origins_of_columns(family, engine, seed, first, second, shift
     scale = np.array([10.0**first, -(10.0**second)])
     plain = learned(family, engine, X, y)
     moved = learned(family, engine, scale * (X + np.array([shift, 0.0])), y)
-    np.testing.assert_allclose(moved.params[1:] * scale, plain.params[1:], rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(moved.bse[1:] * np.abs(scale), plain.bse[1:], rtol=1e-5)
-    assert moved.coefficient_status[1:] == plain.coefficient_status[1:]
+    params, errors = (
+        [values.reshape(-1, 3)[:, 1:] for values in pair]
+        for pair in ((moved.params, plain.params), (moved.bse, plain.bse))
+    )
+    np.testing.assert_allclose(params[0] * scale, params[1], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(errors[0] * np.abs(scale), errors[1], rtol=1e-5)
+    slopes = [name.rpartition(":")[2] != "Intercept" for name in plain.names]
+    assert list(compress(moved.coefficient_status, slopes)) == list(compress(plain.coefficient_status, slopes))
 
 
 @pytest.mark.parametrize(("family", "engine"), ENGINES)
@@ -73,7 +82,7 @@ def test_where_rows_are_cut_into_chunks(family, engine, seed, places):
     X, y, weight, _ = draw(family, ROWS[engine], seed)
     whole = learned(family, engine, X, y, sample_weight=weight)
     model = MODELS[family](engine=engine)
-    classes = {"classes": [0, 1]} if family == "logistic" else {}
+    classes = {"classes": np.unique(y)} if family in ("logistic", "multinomial") else {}
     for part in np.split(np.arange(len(X)), sorted({place for place in places if place < len(X)})):
         model.partial_fit(X[part], y[part], sample_weight=weight[part], **classes)
     cut = model.inference()
