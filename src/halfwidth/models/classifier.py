@@ -1,4 +1,4 @@
-"""The model for two classes: logistic regression."""
+"""What classifiers share, and the model for two classes: logistic regression."""
 
 from __future__ import annotations
 
@@ -17,13 +17,33 @@ from halfwidth.models.scoring import ClassifierMixin
 from halfwidth.models.sklearn_base import check_classification_targets
 
 
+class Classifier(ClassifierMixin, StreamModel):
+    """A model whose targets are labels."""
+
+    _y_numeric: ClassVar[bool] = False
+
+    def to_state(self) -> dict[str, Any]:
+        return super().to_state() | {"classes": np.array(self.classes_.tolist())}
+
+    @classmethod
+    def _restored(cls, state: dict[str, Any]) -> Self:
+        model = super()._restored(state)
+        model.classes_ = state["classes"]
+        return model
+
+    def _take_labels(self, labels: Sequence[Any] | None) -> None:
+        """Take the labels of a stream, as far as they are known."""
+        if labels is not None:
+            self.classes_ = np.array(labels)
+
+
 @share_arguments("""
     X : array_like of shape (n, p)
         The features.
     offset : array_like of shape (n,), optional
         Added to the log odds.
 """)
-class LogisticRegression(ClassifierMixin, StreamModel):
+class LogisticRegression(Classifier):
     """Logistic regression in one pass, with standard errors for rows in time order.
 
     The second of the two sorted labels is the class whose log odds are linear. `partial_fit` takes the labels from its
@@ -49,7 +69,6 @@ class LogisticRegression(ClassifierMixin, StreamModel):
     """
 
     family: ClassVar[str] = "logistic"
-    _y_numeric: ClassVar[bool] = False
 
     @property
     def coef_(self) -> Vector:
@@ -104,17 +123,8 @@ class LogisticRegression(ClassifierMixin, StreamModel):
         second = self._eta(X, offset) > 0.0
         return np.asarray(self.classes_[second.astype(np.intp)])
 
-    def to_state(self) -> dict[str, Any]:
-        return super().to_state() | {"classes": np.array(self.classes_.tolist())}
-
-    @classmethod
-    def _restored(cls, state: dict[str, Any]) -> Self:
-        model = super()._restored(state)
-        model.classes_ = state["classes"]
-        return model
-
     def _take_labels(self, labels: Sequence[Any] | None) -> None:
-        self.classes_ = np.array(labels or (0, 1))
+        super()._take_labels(labels or (0, 1))
 
     def _encode(self, y: Any, classes: ArrayLike | None, fresh: bool) -> Vector:
         check_classification_targets(y)

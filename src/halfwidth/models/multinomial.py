@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,12 +12,12 @@ from halfwidth.errors import InputError
 from halfwidth.families import Loss, make_loss
 from halfwidth.families.multinomial import MOST_CLASSES, probabilities
 from halfwidth.kernels.arrays import Vector
-from halfwidth.models.base import StreamModel
+from halfwidth.models.classifier import Classifier
 from halfwidth.models.results import RegressionResult
-from halfwidth.models.sklearn_base import ClassifierMixin, check_classification_targets
+from halfwidth.models.sklearn_base import check_classification_targets
 
 
-class MultinomialRegression(ClassifierMixin, StreamModel):
+class MultinomialRegression(Classifier):
     """Multinomial logistic regression in one pass, with standard errors for rows in time order.
 
     The first of the sorted labels is the baseline: for every other class there is an equation for its log odds against
@@ -59,7 +58,6 @@ class MultinomialRegression(ClassifierMixin, StreamModel):
     """
 
     family: ClassVar[str] = "multinomial"
-    _y_numeric: ClassVar[bool] = False
 
     @property
     def coef_(self) -> Vector:
@@ -106,21 +104,8 @@ class MultinomialRegression(ClassifierMixin, StreamModel):
         places = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[places])
 
-    def to_state(self) -> dict[str, Any]:
-        return super().to_state() | {"classes": np.array(self.classes_.tolist())}
-
-    @classmethod
-    def _restored(cls, state: dict[str, Any]) -> Self:
-        model = super()._restored(state)
-        model.classes_ = state["classes"]
-        return model
-
     def _by_equation(self) -> Vector:
         return self._params().reshape(len(self.classes_) - 1, -1)
-
-    def _take_labels(self, labels: Sequence[Any] | None) -> None:
-        if labels is not None:
-            self.classes_ = np.array(labels)
 
     def _make_loss(self) -> Loss:
         count = len(self.classes_)

@@ -11,9 +11,8 @@ import numpy as np
 from halfwidth.checks import check_count
 from halfwidth.errors import CannotWrite, HalfwidthError, InputError, Interrupted
 from halfwidth.models.base import StreamModel
-from halfwidth.models.classifier import LogisticRegression
+from halfwidth.models.classifier import Classifier
 from halfwidth.models.ending import Ending
-from halfwidth.models.multinomial import MultinomialRegression
 from halfwidth.models.registry import model_from_state
 from halfwidth.models.run_state import FIT_SCHEMA
 from halfwidth.models.run_status import NEEDS_SECOND_PASS
@@ -188,7 +187,7 @@ class Run:
         self._take_labels()
 
     def _take_labels(self) -> None:
-        if isinstance(self.model, LogisticRegression | MultinomialRegression):
+        if isinstance(self.model, Classifier):
             self.model._take_labels(self.stream.classes)
 
     def _save(self) -> None:
