@@ -14,6 +14,9 @@ def main() -> None:
     from halfwidth.cli.app import app
     from halfwidth.errors import HalfwidthError
 
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a name that the terminal has no letters for is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
     code: object = 0
     try:
         app()

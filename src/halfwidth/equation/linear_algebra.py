@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halfwidth.errors import NotIdentified
+from halfwidth.errors import Diverged, NotIdentified
 from halfwidth.kernels.arrays import Vector
 
 SINGULAR = 1e-12
@@ -57,7 +57,7 @@ def solve_spd(Q: Vector, g: Vector) -> Vector:
     factor, x, info = dposv(R, rhs)
     if info == 0 and np.min(np.diag(factor)) ** 2 > SINGULAR:
         return np.asarray((x.T * d).T)
-    values, vectors = np.linalg.eigh(R)
+    values, vectors = _eigen(R)
     keep = values > SINGULAR * max(values[-1], 1e-300)
     V = vectors[:, keep]
     return np.asarray(((V / values[keep] @ (V.T @ rhs)).T * d).T)
@@ -73,10 +73,19 @@ def whitening(A: Vector) -> Whitening:
     if info == 0 and np.min(np.diag(L)) ** 2 > SINGULAR:
         inverted, _ = dtrtri(L, lower=1)
         return Whitening(np.asarray(d[:, None] * inverted.T), np.empty((len(A), 0)), d)
-    values, vectors = np.linalg.eigh(R)
+    values, vectors = _eigen(R)
     keep = values > SINGULAR * max(values[-1], 1e-300)
     C = d[:, None] * vectors[:, keep] / np.sqrt(values[keep])
     return Whitening(np.asarray(C), np.asarray(vectors[:, ~keep]), d)
+
+
+def _eigen(R: Vector) -> tuple[Vector, Vector]:
+    """Eigenvalues and vectors of a symmetric matrix; `Diverged` where it holds numbers that are none."""
+    try:
+        values, vectors = np.linalg.eigh(R)
+    except np.linalg.LinAlgError as error:
+        raise Diverged("the sums of the equation are not finite; look for extreme values in the rows") from error
+    return values, vectors
 
 
 def _unit_scale(Q: Vector) -> Vector:

@@ -50,12 +50,13 @@ _PROBLEM = Schema(
     title="description of a problem",
 )
 _ARRAYS = ("theta_0", "theta", "total")
-_LONGEST_WARM_START = 1 << 20  # a buffer for so many rows is made before the first
+LONGEST_WARM_START = 1 << 20
+"""A buffer for so many rows is made before the first."""
 
 
 def _buffer_fits(state: State) -> bool:
     seen, wanted = state["n_seen"], state["warm_start"]
-    return len(state["buffer"]) == (seen if seen < wanted else 0) and (seen > 0 or wanted <= _LONGEST_WARM_START)
+    return len(state["buffer"]) == (seen if seen < wanted else 0)
 
 
 def _starts_empty(state: State) -> bool:
@@ -77,7 +78,7 @@ def learner_schema(learner: type[Learner]) -> Schema:
         {
             "problem": Nested(_PROBLEM, doc="the problem of the run"),
             "step": STEP_FIELD,
-            "warm_start": Whole(doc="rows that only find a start"),
+            "warm_start": Whole(0, LONGEST_WARM_START, doc="rows that only find a start"),
             "burn_in": Whole(doc="iterates that are discarded"),
             "settings": Named(learner.settings, doc="arguments of this kind of learner"),
             "n_seen": Whole(doc="rows seen"),

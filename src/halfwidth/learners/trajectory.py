@@ -20,7 +20,7 @@ from halfwidth.errors import Diverged, InputError
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.compile import specialise
 from halfwidth.kernels.rows import Path, RowData, no_rows
-from halfwidth.learners.learner_state import State
+from halfwidth.learners.learner_state import LONGEST_WARM_START, State
 from halfwidth.learners.warm_start import collect_rows, warm_theta
 from halfwidth.problems import Problem
 from halfwidth.schedules import PowerStep, Schedule
@@ -71,6 +71,8 @@ class Trajectory(ABC):
         self.rng = np.random.default_rng(seed)
         self.n_seen = 0
         self.warm_start = check_count("warm_start", warm_start, at_least=0)
+        if warm_start > LONGEST_WARM_START:
+            raise InputError.of("warm_start", f"be at most {LONGEST_WARM_START}, a buffer of rows", warm_start)
         self.burn_in = check_count("burn_in", burn_in, at_least=0)
         self._buffer = np.empty((self.warm_start, problem.row_size))
         start = np.asarray(problem.theta_0 if theta_0 is None else theta_0, dtype=np.float64)

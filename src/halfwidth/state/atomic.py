@@ -147,7 +147,8 @@ def clean_leftovers(place: Path) -> None:
 
 def _mark(place: Path) -> str:
     """How temporary files for this place begin, on this machine: short, whatever the name of the place is."""
-    digest = hashlib.sha256(f"{place.name}\0{os.uname().nodename if hasattr(os, 'uname') else ''}".encode())
+    machine = os.uname().nodename if hasattr(os, "uname") else ""
+    digest = hashlib.sha256(os.fsencode(f"{place.name}\0{machine}"))
     return f".halfwidth-{digest.hexdigest()[:12]}-"
 
 

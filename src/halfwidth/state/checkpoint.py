@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -56,6 +57,15 @@ def write_checkpoint(path: str | os.PathLike[str], state: Mapping[str, Any], *, 
     body = pack(state)
     prefix = _PREFIX.pack(_MAGIC, VERSION, _PREFIX.size + len(body), hashlib.sha256(body).digest())
     replace_file(path, prefix + body, "checkpoint", keep_previous=keep_previous)
+
+
+def checkpoint_mark(path: str | os.PathLike[str]) -> bytes:
+    """What tells the checkpoint at a place from any other, its size and checksum; empty if there is none."""
+    try:
+        with open(path, "rb", opener=_regular) as file:
+            return file.read(_PREFIX.size)
+    except (OSError, ValueError):
+        return b""
 
 
 def check_checkpoint_place(path: str | os.PathLike[str]) -> None:
@@ -99,7 +109,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> State:
 
 def _read(path: str | os.PathLike[str]) -> State:
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_regular) as file:
             prefix = file.read(_PREFIX.size)
             size = os.fstat(file.fileno()).st_size
             _check_prefix(prefix, size, str(path))
@@ -111,6 +121,15 @@ def _read(path: str | os.PathLike[str]) -> State:
             f"checkpoint {str(path)!r} could not be read: {error}; start without resuming to make one"
         ) from error
     return _unpack(prefix, content, str(path))
+
+
+def _regular(path: str, flags: int) -> int:
+    """Open a regular file; a pipe without a writer is not waited for."""
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError("it is no regular file")
+    return handle
 
 
 def _check_prefix(prefix: bytes, size: int, name: str) -> None:

@@ -35,8 +35,9 @@ def aligned(
 
 def _check_columns(block: Block, columns: Sequence[str]) -> None:
     names = block.batch.schema.names
+    there = set(names)
     for column in () if block.sparse else columns:
-        if column not in names:
+        if column not in there:
             raise missing_column(block.file, column, names)
 
 

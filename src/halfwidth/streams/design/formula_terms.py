@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from math import prod
 from typing import Any
 
 from halfwidth.errors import InputError
@@ -21,6 +22,8 @@ Term = tuple[Factor, ...]
 Coding = dict[str, bool]  # the categories of a term, by text; True for full
 
 _MOST_TERMS = 2_000
+_MOST_PRODUCTS = 50_000
+_MOST_CATEGORIES = 6
 
 
 class Formula:
@@ -91,6 +94,7 @@ class _Expansion:
 
     def __init__(self, text: str, dot: Sequence[str]) -> None:
         self._text, self._dot = text, dot
+        self._products = 0
 
     def expand(self, node: Any) -> list[Term]:
         if isinstance(node, Sum):
@@ -99,6 +103,7 @@ class _Expansion:
             return self._crossed([self.expand(part) for part in node.parts])
         if isinstance(node, Product):
             lists = [self.expand(part) for part in node.parts]
+            self._count(prod(1 + len(terms) for terms in lists))
             chosen = [
                 self._crossed(list(some)) for size in range(1, len(lists) + 1) for some in combinations(lists, size)
             ]
@@ -131,8 +136,15 @@ class _Expansion:
     def _crossed(self, lists: list[list[Term]]) -> list[Term]:
         result: list[Term] = [()]
         for terms in lists:
+            self._count(len(result) * len(terms))
             result = self._unique([_merged(left, right) for left in result for right in terms])
         return result
+
+    def _count(self, products: int) -> None:
+        """Refuse, before they are made, more products of terms than any formula needs."""
+        self._products += products
+        if self._products > _MOST_PRODUCTS:
+            raise InputError(f"formula {self._text!r} cannot be read: it multiplies out to too many terms")
 
     def _unique(self, terms: list[Term]) -> list[Term]:
         found: dict[frozenset[str], Term] = {}
@@ -165,6 +177,8 @@ def codings(terms: Sequence[Term], intercept: bool) -> list[tuple[Term, Coding]]
     result = []
     for term in terms:
         categories = [factor.text for factor in term if isinstance(factor, CategorySpec)]
+        if len(categories) > _MOST_CATEGORIES:
+            raise InputError.of("formula", f"cross at most {_MOST_CATEGORIES} categories in a term", len(categories))
         numbers = frozenset(factor.text for factor in term if not isinstance(factor, CategorySpec))
         known = spanned.setdefault(numbers, set())
         subsets = [frozenset(s) for size in range(len(categories) + 1) for s in combinations(categories, size)]

@@ -75,8 +75,9 @@ class Plan:
             reserved = {"", name, *options.special, *formula.response_columns}
             others = [column for column in known if column not in reserved] if formula.uses_dot else []
             asked += formula.columns(others)
+        there = set(known)
         for column in asked:
-            if column not in known:
+            if column not in there:
                 raise missing_column(parts[0].file, column, known)
         target = Target(name, options.labels or "number", options.classes)
         left_out: list[str] = []
@@ -88,7 +89,8 @@ class Plan:
                 raise InputError.of("source", "have a numeric column besides the target (or name features)", known)
             design = ColumnsDesign(features)
             if not options.features:
-                left_out = [column for column in known if column not in {"", name, *options.special, *features}]
+                used = {"", name, *options.special, *features}
+                left_out = [column for column in known if column not in used]
         group_text = options.group is not None and not has_numeric_type(parts, options.group)
         plan = cls(options, design, target, group_text, time_kind(parts, options.time), left_out)
         if not plan.computed:
