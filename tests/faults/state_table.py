@@ -108,6 +108,8 @@ LEARNERS = {
     "parallel-runs": _learner(learners.ParallelRuns),
     "richardson-romberg": _learner(learners.RichardsonRomberg),
     "trajectory-regression": _learner(learners.TrajectoryRegression),
+    "plus-minus": _learner(learners.PlusMinus),
+    "online-debiasing": _learner(learners.OnlineDebiasing, planned_rows=1_500),
     "plug-in": _learner(learners.PlugIn),
     "plug-in-longrun": _learner(learners.PlugIn, long_run=True),
 }

@@ -59,6 +59,8 @@ LEARNERS = {
     "hull": Kind(learners.HullOfRuns),
     "richardson-romberg": Kind(learners.RichardsonRomberg),
     "trajectory-regression": Kind(learners.TrajectoryRegression),
+    "plus-minus": Kind(learners.PlusMinus, {"pilot_rows": 100}, scales=False, average=False),
+    "online-debiasing": Kind(learners.OnlineDebiasing, {"pilot_rows": 100, "planned_rows": 400}, average=False),
 }
 every_learner = pytest.mark.parametrize("kind", LEARNERS.values(), ids=LEARNERS)
 own_results = pytest.mark.parametrize(

@@ -23,8 +23,10 @@ from halfwidth.learners import (
     MiniBatchBootstrap,
     MultiplierBootstrap,
     OneStep,
+    OnlineDebiasing,
     ParallelRuns,
     PlugIn,
+    PlusMinus,
     RichardsonRomberg,
     TrajectoryRegression,
     ZerothOrderSGD,
@@ -60,6 +62,40 @@ def iterates(learner, rows):
 def interpreted(world):
     """The same problem through plain Python functions, which costs no compile."""
     return replace(world, gradient=lambda *arguments: world.gradient(*arguments))
+
+
+def test_online_debiasing_is_the_definition():
+    """The slow twin keeps W and X whole."""
+    rows, pilot, planned = given_rows(600), 100, 600
+    X, y = rows[:, :-1], rows[:, -1]
+    inverse = np.log(planned) / planned * np.linalg.inv(X[:pilot].T @ X[:pilot] / pilot)
+    W, dim = np.zeros((X.shape[1], 600)), X.shape[1]
+    for k in range(pilot, 600):
+        z = inverse @ X[k]
+        W[:, k] = (np.eye(dim) - W[:, :k] @ X[:k]) @ z / (1.0 + X[k] @ z)
+    least = np.linalg.lstsq(X, y, rcond=None)[0]
+    noise = np.sum((y - X @ least) ** 2) / (600 - dim)
+    result = OnlineDebiasing(WORLD, step=STEP, pilot_rows=pilot, planned_rows=planned).consume(rows).result()
+    np.testing.assert_allclose(result.params, least + W @ (y - X @ least), rtol=1e-8)
+    np.testing.assert_allclose(result.bse, np.sqrt(noise * np.diag(W @ W.T)), rtol=1e-8)
+    assert result.status == "ok"
+    early = OnlineDebiasing(WORLD, step=STEP, pilot_rows=pilot, planned_rows=6_000).consume(rows).result()
+    assert early.status == "bias-left"
+
+
+def test_plus_minus_is_the_definition():
+    """Capped steps gamma / k after the pilot rows; the last iterate, and the learning rate as its variance."""
+    rows, pilot = given_rows(400), 100
+    X, theta = rows[:, :-1], np.zeros(rows.shape[1] - 1)
+    gamma = 2.0 / np.linalg.eigvalsh(X[:pilot].T @ X[:pilot] / pilot)[0]
+    for k, row in enumerate(rows, 1):
+        eta = STEP(np.array([k]))[0] if k <= pilot else gamma / (k - pilot)
+        x = row[:-1]
+        theta = theta - min(eta, 1.0 / (x @ x)) * (x @ theta - row[-1]) * x
+    result = PlusMinus(WORLD, step=STEP, pilot_rows=pilot).consume(rows).result()
+    np.testing.assert_allclose(result.params, theta, rtol=1e-4)  # gamma is rounded to six digits
+    np.testing.assert_allclose(result.bse, np.sqrt(gamma / 300), rtol=1e-5)
+    assert result.status == "likelihood-only"
 
 
 @pytest.mark.parametrize(("copies", "block"), [(40, 1), (7, 9)])
@@ -302,6 +338,8 @@ def bare_problem(**more):
             "renewable Newton needs the rows' Hessian, and problem 'bare' has none",
         ),
         (lambda: ImplicitSGD(bare_problem()), "needs the rows' Hessian"),
+        (lambda: PlusMinus(bare_problem()), "needs the rows' Hessian"),
+        (lambda: OnlineDebiasing(problem("seed-logistic", dim=2)), "online debiasing is for linear regression"),
         (lambda: ZerothOrderSGD(bare_problem()), "needs the loss, and problem 'bare' has none"),
         (lambda: ZerothOrderSGD(WORLD, probes=4), "probes must be at most the dimension 3"),
         (lambda: MultiplierBootstrap(WORLD, copies=1), "copies must be an integer of at least 2"),

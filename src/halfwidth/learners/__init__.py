@@ -14,8 +14,10 @@ from halfwidth.learners.replicas.parallel_runs import HullOfRuns, ParallelRuns
 from halfwidth.learners.replicas.richardson_romberg import RichardsonRomberg
 from halfwidth.learners.sgd.implicit import ImplicitSGD
 from halfwidth.learners.sgd.one_step import OneStep
+from halfwidth.learners.sgd.online_debiasing import OnlineDebiasing
 from halfwidth.learners.sgd.plain import SGD, CappedSGD
 from halfwidth.learners.sgd.plug_in import PlugIn
+from halfwidth.learners.sgd.plus_minus import PlusMinus
 from halfwidth.learners.sgd.trajectory_regression import TrajectoryRegression
 from halfwidth.learners.sgd.truncated import TruncatedSGD
 from halfwidth.learners.sgd.zeroth_order import ZerothOrderSGD
@@ -34,8 +36,10 @@ __all__ = [
     "MiniBatchBootstrap",
     "MultiplierBootstrap",
     "OneStep",
+    "OnlineDebiasing",
     "ParallelRuns",
     "PlugIn",
+    "PlusMinus",
     "ReplicatedWorld",
     "RichardsonRomberg",
     "StepWorld",

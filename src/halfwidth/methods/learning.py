@@ -46,6 +46,14 @@ def _auto(gradient_only: bool) -> Callable[[Problem, Setting, Seed], Learner]:
     return lambda problem, setting, seed: learners.Auto(problem, gradient_only=gradient_only, seed=seed)
 
 
+def _debiasing(problem: Problem, setting: Setting, seed: Seed) -> Learner:
+    """It is told the number of rows beforehand, which its weights depend on."""
+    if setting.watched_rows is None:
+        raise InputError("online-debiasing must be told the number of rows beforehand; use auto instead")
+    rows = setting.watched_rows + setting.burn_in_rows
+    return learners.OnlineDebiasing(problem, planned_rows=rows, step=setting.step(), seed=seed)
+
+
 _linearised = partial(Method, cost="O(d^2)", memory="O(d^2)")
 _bootstrap = partial(Method, cost="O(B d)", memory="O(B d)")
 _runs = partial(Method, cost="O(d)", memory="O(d)")
@@ -197,5 +205,25 @@ LEARNING: tuple[Method, ...] = (
         data="iid",
         citation="Ni and Huo (2026)",
         learn=Learning(learners.TrajectoryRegression),
+    ),
+    _linearised(
+        "online-debiasing",
+        "least squares corrected by predictable weights, for a planned number of rows; linear regression only",
+        "normal",
+        data="state-dependent",
+        citation="Khamaru, Deshpande, Lattimore, Mackey and Wainwright (2021); Deshpande et al. (2018)",
+        use="linear regression on rows that a bandit chose, sqrt(log(n) / 2) times as wide",
+        learn=_debiasing,
+        supports_burn_in=False,
+    ),
+    _runs(
+        "plus-minus",
+        "steps gamma / k and the last iterate +- z sqrt(gamma / N); conservative, for likelihoods",
+        "normal",
+        data="iid",
+        memory="O(d^2)",
+        citation="Chee, Kim and Toulis (2023)",
+        learn=Learning(learners.PlusMinus),
+        supports_burn_in=False,
     ),
 )
