@@ -154,10 +154,11 @@ def test_jackknifed_influences_are_what_deleting_a_batch_does():
         np.testing.assert_allclose(found[b], theta - without, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("at_once", [1, 2**20])
+@pytest.mark.parametrize(("at_once", "many"), [(1, 99), (2**20, 99), (1, 1)], ids=["one", "all", "forms"])
 @pytest.mark.parametrize("bandwidth", [0.0, 1.7])
-def test_degrees_of_freedom_are_the_two_moments_of_the_quadratic_form(bandwidth, at_once, monkeypatch):
+def test_degrees_of_freedom_are_the_two_moments_of_the_quadratic_form(bandwidth, at_once, many, monkeypatch):
     monkeypatch.setattr(jackknife, "_AT_ONCE", at_once)
+    monkeypatch.setattr(jackknife, "MANY", many)
     _, _, _, parts, A, r = regression()
     K, total = len(parts), A.sum(axis=0)
     lags = np.abs(np.subtract.outer(np.arange(K), np.arange(K)))

@@ -50,7 +50,7 @@ class Errors:
         return self.along(directions).covariance()
 
     def degrees_of_freedom(self, directions: Vector) -> Vector:
-        return self.along(directions).degrees_of_freedom()
+        return self.deletions.degrees_of_freedom(self._moved(directions), self.bandwidth)
 
     def shares(self, directions: Vector) -> Vector:
         """The largest share of one batch in the information about each direction."""
@@ -62,9 +62,11 @@ class Errors:
 
     def along(self, directions: Vector) -> DirectionErrors:
         """Everything about the directions (m, d); to be kept where several of its parts are wanted."""
-        moved = directions if self.transfer is None else np.asarray(directions @ self.transfer)
-        deleted = self.deletions.along(moved)
+        deleted = self.deletions.along(self._moved(directions))
         return DirectionErrors(deleted, unseen(self.whitened, directions) | deleted.lone, self.bandwidth)
+
+    def _moved(self, directions: Vector) -> Vector:
+        return directions if self.transfer is None else np.asarray(directions @ self.transfer)
 
 
 @dataclass(frozen=True)

@@ -19,18 +19,21 @@ and M. D. Webb, J. Applied Econometrics 38 (2023), for the jackknife; both with 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.equation.freedom_forms import FreedomForms
 from halfwidth.equation.linear_algebra import Whitening
 from halfwidth.inference.longrun import kernel_weights, toeplitz_product
 from halfwidth.kernels.arrays import Vector
 
 MOST_FLOPS = 5e7
 FEWEST_KEPT = 256
+MANY = 16
+"""So many directions at once are worth forms of their own."""
 DELETED = 1e-9
 """An eigenvalue of E_b below this: the direction is known from batch b alone."""
 TAKES_PART = 1e-6
@@ -47,6 +50,7 @@ class Deletions:
     N: Vector
     s: Vector
     lone: Vector
+    forms: dict[float, FreedomForms] = field(default_factory=dict)
 
     @classmethod
     def of(cls, A: Vector, residuals: Vector, whitened: Whitening) -> Deletions:
@@ -69,7 +73,11 @@ class Deletions:
 
     def degrees_of_freedom(self, directions: Vector, bandwidth: float) -> Vector:
         """df of each direction (m, d), for the kernel of this bandwidth, in batches."""
-        return self.along(directions).degrees_of_freedom(bandwidth)
+        if len(directions) < MANY or not FreedomForms.fit(self.C.shape[1]):
+            return self.along(directions).degrees_of_freedom(bandwidth)
+        if bandwidth not in self.forms:
+            self.forms[bandwidth] = FreedomForms.of(self.N, bandwidth)
+        return self.forms[bandwidth].degrees_of_freedom(self.C.T @ directions.T)
 
     def along(self, directions: Vector) -> Along:
         """What deletions do along the directions (m, d)."""

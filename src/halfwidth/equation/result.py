@@ -23,6 +23,7 @@ from halfwidth.kernels.arrays import Vector
 
 FEWEST = 2.0
 """Fewer degrees of freedom give no interval."""
+_AT_ONCE = 4_096
 
 
 @dataclass(frozen=True)
@@ -50,14 +51,15 @@ class EquationResult(Result):
 
     def degrees_of_freedom(self, directions: Vector) -> Vector:
         """Of each direction (m, d): two moments of its own quadratic form; a coefficient's are known already."""
-        found = np.empty(len(directions))
-        for i, v in enumerate(directions):
-            used = np.flatnonzero(v)
-            if len(used) == 1 or not isinstance(self.errors, Errors):
-                found[i] = self.df[used].min(initial=np.inf)
-            else:
-                found[i] = self.errors.degrees_of_freedom((v @ self.basis)[None])[0]
-        return found
+        used = directions != 0.0
+        found = np.where(used, self.df, np.inf).min(axis=1, initial=np.inf)
+        if not isinstance(self.errors, Errors):
+            return np.asarray(found)
+        several = np.flatnonzero(used.sum(axis=1) != 1)
+        for at in range(0, len(several), _AT_ONCE):
+            some = several[at : at + _AT_ONCE]
+            found[some] = self.errors.degrees_of_freedom(directions[some] @ self.basis)
+        return np.asarray(found)
 
     def critical_values(self, directions: Vector, level: float) -> Vector:
         return student_quantile(level, self.degrees_of_freedom(directions))

@@ -76,16 +76,19 @@ def shown(progress: bool | Tell | None, stream: Stream) -> Iterator[Tell | None]
         return
     meter = Meter(stream)
     with _screen() as (write, pause):
-        last = -pause
+        last, untold = -pause, 0
 
         def tell(rows: int) -> None:
-            nonlocal last
+            nonlocal last, untold
             now = clock.perf_counter()
+            untold = rows
             if now - last >= pause:
-                last = now
+                last, untold = now, 0
                 write(meter.line(rows))
 
         yield tell
+        if untold:
+            write(meter.line(untold))
 
 
 @contextmanager
