@@ -61,8 +61,8 @@ def test_studies_keep_what_is_finished_and_say_so(tmp_path, arguments, again):
 
 
 def test_a_fit_without_a_checkpoint_says_that_nothing_was_kept(tmp_path):
-    process = start(tmp_path, ["fit", "-", "--target", "y", "--every", 500], stdin=subprocess.PIPE)
-    process.stdin.write("x,y\n" + "".join(f"{i % 7},{i % 11}\n" for i in range(60_000)))
+    process = start(tmp_path, ["fit", "-", "--target", "y", "--every", 20_000], stdin=subprocess.PIPE)
+    process.stdin.write("x,y\n" + "".join(f"{i % 7},{i % 11}\n" for i in range(600_000)))
     process.stdin.flush()
     process.stdout.readline()
     os.killpg(process.pid, signal.SIGINT)
