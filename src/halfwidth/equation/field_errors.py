@@ -95,6 +95,10 @@ class FieldDeletions(Deletions):
         w = self.C.T @ directions.T
         return FieldAlong(w, self.N.transpose(0, 2, 1) @ w, self.s, self.is_lone(directions), self.F)
 
+    def degrees_of_freedom(self, directions: Vector, bandwidth: float) -> Vector:
+        """df of each direction (m, d); the forms of symmetric N_b do not serve."""
+        return self.along(directions).degrees_of_freedom(bandwidth)
+
 
 @dataclass(frozen=True)
 class FieldAlong(Along):

@@ -50,7 +50,7 @@ class Deletions:
     N: Vector
     s: Vector
     lone: Vector
-    forms: dict[float, FreedomForms] = field(default_factory=dict)
+    forms: dict[float, FreedomForms] = field(default_factory=dict, kw_only=True)
 
     @classmethod
     def of(cls, A: Vector, residuals: Vector, whitened: Whitening) -> Deletions:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -161,13 +162,33 @@ class Statements(Pictured):
         half = MixtureLaw(self.n, tightest).quantile(1.0 - check_alpha(alpha)) * self.bse
         return np.column_stack([self.params - half, self.params + half])
 
-    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+    def with_names(self, names: Sequence[str]) -> Result:
+        """Return the same result with names for its coefficients, for tables and hypotheses.
+
+        Parameters
+        ----------
+        names : sequence of str
+            One for each coefficient.
+
+        Returns
+        -------
+        Result
+            Of the same class.
+        """
+        told = tuple(str(name) for name in names)
+        if len(told) != self.params.size or len(set(told)) < len(told):
+            raise InputError.of("names", f"be {self.params.size} different names", list(names))
+        return replace(self._own(), names=told)
+
+    def to_frame(self, level: float | None = None, *, alpha: float | None = None) -> pd.DataFrame:
         """Return the coefficients as a pandas frame.
 
         Parameters
         ----------
         level : float, default 0.95
             The confidence level of the bounds.
+        alpha : float, optional
+            One minus the level, in its place.
 
         Returns
         -------
@@ -178,7 +199,8 @@ class Statements(Pictured):
             import pandas as pd
         except ImportError as error:
             raise MissingExtra.named("pandas", "streams") from error
-        return pd.DataFrame(coefficient_rows(self._own(), level)).set_index("name").rename_axis(None)
+        rows = coefficient_rows(self._own(), chosen_level(level, alpha))
+        return pd.DataFrame(rows).set_index("name").rename_axis(None)
 
     def summary(self, level: float | None = None, *, alpha: float | None = None) -> Summary:
         """Return the table of coefficients that statsmodels users know.

@@ -30,6 +30,7 @@ from halfwidth.learners.newton.loss_sums import GoodnessOfFit
 
 if TYPE_CHECKING:
     from halfwidth.inference import Result
+    from halfwidth.models.basis import Basis
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ class Goodness:
     likelihood: Likelihood | None
     family: str
     loss: Loss
+    basis: Basis
 
     def _known(self, asked: str) -> Likelihood:
         if self.likelihood is None:
@@ -151,6 +153,14 @@ class Goodness:
         if known.loss.quadratic:
             raise InputError("prsquared exists for regressions other than linear ones; these have rsquared")
         return 1.0 - self.llf / self.llnull
+
+    @property
+    def scale(self) -> float:
+        """The variance of residuals for linear regression, 1 for other likelihoods, as statsmodels has it."""
+        dispersion = self.basis.dispersion
+        if not self._known("scale").loss.quadratic:
+            return 1.0
+        return math.nan if dispersion is None else dispersion
 
     @property
     def df_model(self) -> int:

@@ -103,6 +103,13 @@ class Prediction:
             return columns
         return pd.DataFrame(columns)
 
+    def __str__(self) -> str:
+        return str(self.summary_frame())
+
+    def _repr_html_(self) -> str:
+        frame = self.summary_frame()
+        return str(frame._repr_html_()) if hasattr(frame, "_repr_html_") else f"<pre>{frame}</pre>"
+
 
 def prediction_rows(X: Any, columns: list[str], *, named: bool, intercept: bool) -> Vector:
     """Return the rows of the design at which to predict: a frame by its columns' names, an array by their order."""

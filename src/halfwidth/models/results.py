@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike
 from halfwidth.docstrings import ALPHA, share_arguments, share_parameters
 from halfwidth.errors import InputError
 from halfwidth.families import Loss
-from halfwidth.inference import Interval
 from halfwidth.inference.contrasts import ContrastTest
 from halfwidth.inference.pictured import Pictured, chosen_level, picture_of
 from halfwidth.inference.summary import coefficient_rows, finite, marked_names, warning_lines
 from halfwidth.inference.tables import CoefficientTable, Summary
 from halfwidth.kernels.arrays import Vector
+from halfwidth.models.at_level import AtLevel
 from halfwidth.models.basis import Basis
 from halfwidth.models.goodness import Goodness, Likelihood
 from halfwidth.models.kept_rows import KeptRows
@@ -44,7 +44,7 @@ JSON_SCHEMA = 2
 
 @share_arguments(ALPHA + PREDICTORS)
 @dataclass(frozen=True)
-class RegressionResult(NamedCoefficients, Goodness, Pictured):
+class RegressionResult(NamedCoefficients, AtLevel, Goodness, Pictured):
     """The result of a regression; `model.inference()` returns one.
 
     `params`, `bse`, `tvalues`, `pvalues`, `df`, `conf_int()` and `cov_params()` are pandas objects where the columns
@@ -94,23 +94,6 @@ class RegressionResult(NamedCoefficients, Goodness, Pictured):
     def method(self) -> str:
         """The method of the standard errors."""
         return self.basis.method
-
-    def interval(self, direction: ArrayLike | None = None, level: float | None = None) -> Interval:
-        """Return the confidence interval of v'theta, for one direction v or for several.
-
-        Parameters
-        ----------
-        direction : array_like of shape (d,) or (m, d), optional
-            The direction v, or m of them; every coefficient when none is given.
-        level : float, optional
-            The confidence level; that of the result otherwise.
-
-        Returns
-        -------
-        Interval
-            Floats for one direction, arrays for several.
-        """
-        return self.core.interval(direction, self.level if level is None else level)
 
     def compare(self, other: RegressionResult) -> ContrastTest:
         """Test that every coefficient is the same in a fit on an independent stream, as in an A/B test.
@@ -175,21 +158,6 @@ class RegressionResult(NamedCoefficients, Goodness, Pictured):
             The predictions.
         """
         return self.get_prediction(X, offset).predicted_mean
-
-    def to_frame(self, level: float | None = None) -> Any:
-        """Return the table of coefficients as a pandas frame.
-
-        Parameters
-        ----------
-        level : float, optional
-            The confidence level; that of the result otherwise.
-
-        Returns
-        -------
-        DataFrame
-            The columns coef, std_err, t, p, ci_lower, ci_upper, df, status and flags.
-        """
-        return self.core.to_frame(self.level if level is None else level)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the JSON that ``halfwidth fit --json`` writes.

@@ -239,12 +239,10 @@ class SGDEngine:
         if state["first"] is not None:
             engine._first = [np.array(state["first"])]
         if state["started"]:
-            engine._scaling = Scaling(
-                np.array(state["column_centre"]), np.array(state["column_scale"]), engine.intercept
-            )
+            centre, scale = np.array(state["column_centre"]), np.array(state["column_scale"])
+            engine._scaling = Scaling(centre, scale, engine.intercept)
             learner = engine._make_learner(np.array(state["theta_0"]), np.array(state["ridges"]))
-            learner._theta[:] = state["theta"]
-            learner._total[:] = state["total"]
+            learner._theta[:], learner._total[:] = state["theta"], state["total"]
             learner.n_seen, learner._capped = int(state["n_seen"]), int(state["capped"])
             learner.watchers = (type(learner.watchers[0]).from_state(state["watcher"]),)
             engine._learner = learner

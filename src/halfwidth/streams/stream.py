@@ -73,11 +73,9 @@ class Stream:
         self._source, self.options, self._reader = source, options, reader or ReaderOptions()
         self.files, self.rereadable = source.files, source.rereadable
         self.skipped: dict[str, int] = {}
-        self.skipped_for: dict[str, int] = {}
-        self.other_levels: dict[str, int] = {}
-        self._last_time = -np.inf
+        self.skipped_for, self.other_levels = dict[str, int](), dict[str, int]()
         self._pending: Iterator[Block] | None = None
-        self._origin, self._rows_gone, self.position = Origin(source), 0, 0
+        self._origin, self._rows_gone, self.position, self._last_time = Origin(source), 0, 0, -np.inf
         if state is None:
             self._plan = self._learn()
         else:
@@ -87,8 +85,8 @@ class Stream:
             self._last_time, self.other_levels = state["last_time"], dict(state["other_levels"])
         self.has_intercept = self._plan.design.has_intercept
         self.target, self.columns, self.left_out = self._plan.target.column, self._plan.columns, self._plan.left_out
-        fitting = max(256, _CHUNK_CELLS // max(1, len(self.feature_names)))
-        self.chunk_rows = options.chunk_rows or min(_CHUNK_ROWS, fitting)
+        fitting = _CHUNK_CELLS // max(1, len(self.feature_names))
+        self.chunk_rows = options.chunk_rows or min(_CHUNK_ROWS, max(256, fitting))
 
     def _learn(self) -> Plan:
         """Fix the plan on the first buffer; a source that can be read only once keeps it for the first pass."""

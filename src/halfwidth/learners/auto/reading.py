@@ -210,6 +210,8 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         errors=errors,
         basis=np.eye(dim),
         df=df,
-        settled=None if dim > WIDE else partial(prefix_trail, equation, engine.theta_0, params, np.eye(dim)),
+        settled=None
+        if dim > WIDE or engine.without_loss
+        else partial(prefix_trail, equation, engine.theta_0, params, np.eye(dim)),
     )
     return result.with_facts(*given_status.flags(told))

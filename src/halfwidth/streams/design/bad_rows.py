@@ -25,6 +25,7 @@ BROKEN_ROW = "broken row"
 BROKEN_FILE = "broken file"
 MISSING_COLUMN = "missing column"
 ORDER = "out of time order"
+NO_TIME = "not a time"
 NO_NUMBER = "the formula gives no finite number here, or one beyond 1e100"
 
 LARGEST = 1e100
@@ -37,6 +38,7 @@ _ADVICE = {
     "(--unknown-level add or other)",
     BROKEN_FILE: "repair or replace the file; the rows before it were read",
     MISSING_COLUMN: "name an existing column; names are case sensitive, and one that two columns share is none",
+    NO_TIME: "write times like that, or as numbers; without a time column rows are taken in the order they have",
     ORDER: "sort the rows by time first, or leave out the time column if their order does not matter",
 }
 

@@ -15,6 +15,7 @@ from halfwidth.streams.design.bad_rows import (
     LEVEL,
     MISSING,
     NEGATIVE,
+    NO_TIME,
     NOT_POSITIVE,
     ORDER,
     TEXT,
@@ -37,6 +38,7 @@ _SAYS = {
     FRACTION: "the value {value!r} is not a whole number",
     LABEL: "the label {value!r} is not one of {expected}",
     LEVEL: "the level {value!r} was not among the first rows",
+    NO_TIME: "{value!r} is neither a number nor a time like 2024-01-31 or 2024-01-31 12:00",
     ORDER: "the time {value!r} is earlier than that of a row before it",
 }
 
@@ -44,6 +46,8 @@ _SAYS = {
 def explain(parts: Sequence[Block], row: int, cause: Faults | str, plan: Plan) -> BadRow:
     """The error for row `row` of these parts, blamed on what `cause` says of it."""
     why = (cause, plan.options.time, "") if isinstance(cause, str) else cause.why(row)
+    if why[0] == TEXT and why[1] == plan.options.time:
+        why = (NO_TIME, *why[1:])
     return explain_cell(parts, row, why, plan.target.expected())
 
 
