@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -11,9 +12,13 @@ from halfwidth.streams.sources.byte_stream import CheckedFile
 from halfwidth.streams.sources.files import DataFile
 from halfwidth.streams.sources.tables import is_pair
 
+_MOST_NOTES = 256
+
 
 class SizeOfFiles:
     """Rows where all files are Parquet and say so, bytes otherwise; `at` is the file that is read.
+
+    A reader may be ahead of what was learned, so the bytes are noted after each block.
 
     Parameters
     ----------
@@ -23,19 +28,24 @@ class SizeOfFiles:
 
     def __init__(self, files: Sequence[DataFile]) -> None:
         self._files, self.at = files, 0
+        self.noted: deque[tuple[int, float]] = deque(maxlen=_MOST_NOTES)
 
     @cached_property
     def _rows(self) -> list[int | None]:
         return [count_rows(file) for file in self._files]
 
-    def share(self, rows: int, reading: CheckedFile | None) -> float | None:
+    def note(self, rows: int, reading: CheckedFile | None) -> None:
+        """Note the bytes that were read for the first `rows` rows."""
+        sizes = [0 if file.stamp is None else file.stamp.size for file in self._files]
+        if all(sizes) and (reading is not None or len(sizes) > 1):
+            done = sum(sizes[: self.at]) + (0 if reading is None else reading.done)
+            self.noted.append((rows, min(done / sum(sizes), 1.0)))
+
+    def share(self, rows: int) -> float | None:
         """How much was read after this many rows; None where only the rows would tell, and are not known."""
         if all(file.format == "parquet" for file in self._files):
             return share_of(rows, self._rows)
-        sizes = [0 if file.stamp is None else file.stamp.size for file in self._files]
-        if not all(sizes) or (reading is None and len(sizes) == 1):
-            return None
-        return min((sum(sizes[: self.at]) + (0 if reading is None else reading.done)) / sum(sizes), 1.0)
+        return next((share for end, share in tuple(self.noted) if end >= rows), None)
 
 
 def count_rows(file: DataFile) -> int | None:

@@ -71,6 +71,8 @@ class FileSource:
         return tuple(file.name for file in self._files)
 
     def blocks(self, columns: Sequence[str] | None, skip: int = 0) -> Iterator[Block]:
+        passed = skip
+        self._size.noted.clear()
         for at, file in enumerate(self._files):
             self._size.at, self.settings.reading = at, None
             rows = count_rows(file) if skip else None
@@ -81,11 +83,14 @@ class FileSource:
             for block in read_blocks(file, Selection(columns), self.settings, 0 if rows is None else skip):
                 end = block.before + block.rows
                 if end > skip:
-                    yield block.cut(max(0, skip - block.before), block.rows)
+                    found = block.cut(max(0, skip - block.before), block.rows)
+                    passed += found.rows
+                    self._size.note(passed, self.settings.reading)
+                    yield found
             skip = max(0, skip - end)
 
     def share(self, rows: int) -> float | None:
-        return self._size.share(rows, self.settings.reading)
+        return self._size.share(rows)
 
 
 class OnceSource:
