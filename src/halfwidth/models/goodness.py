@@ -156,11 +156,11 @@ class Goodness:
 
     @property
     def scale(self) -> float:
-        """The variance of residuals for linear regression, 1 for other likelihoods, as statsmodels has it."""
-        dispersion = self.basis.dispersion
-        if not self._known("scale").loss.quadratic:
+        """The dispersion of linear and gamma regressions; 1 for other likelihoods, as statsmodels has it."""
+        self._known("scale")
+        if self.family not in ("linear", "gamma") or self.basis.dispersion is None:
             return 1.0
-        return math.nan if dispersion is None else dispersion
+        return self.basis.dispersion
 
     @property
     def df_model(self) -> int:
