@@ -76,7 +76,7 @@ def quantile_table(runs: int, path: Path, jobs: int) -> list[dict[str, object]]:
     table: list[dict[str, object]] = []
     for settings in QUANTILES:
         spec = Spec("quantile-linear", settings, methods=("auto-gradient",), steps=ROWS, replicates=runs, given=True)
-        (row,) = run_study(spec, jobs=jobs, store=Store())
+        row = run_study(spec, jobs=jobs, store=Store())[-1]
         names = ("replicates", "coverage", "coverage_se", "mis_ratio", "mis_ratio_se", "bias_over_sd")
         table.append(settings | {name: row[name] for name in names if name in row})
         replace_file(path, json.dumps({"table": table}).encode(), "json")
