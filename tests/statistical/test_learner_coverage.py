@@ -20,10 +20,10 @@ REPLICATES = 160
 DIM = 5
 
 
-def coverage(name, world, n):
+def coverage(name, world, n, setting=None):
     covered = []
     for seed in range(REPLICATES):
-        learner = method(name).learn(world, Setting(), np.random.SeedSequence(2026, spawn_key=(seed,)))
+        learner = method(name).learn(world, setting or Setting(), np.random.SeedSequence(2026, spawn_key=(seed,)))
         covered.append(learner.run(n).result().interval().covers(world.theta_star))
     return float(np.mean(covered))
 
@@ -48,6 +48,22 @@ def within_band(share, level=0.95):
 )
 def test_methods_cover_with_independent_rows(name):
     assert within_band(coverage(name, problem("iid-linear", dim=DIM), 5_000))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.5])
+def test_online_debiasing_covers_where_a_bandit_chose_the_rows(temperature):
+    """A greedy bandit with two arms that nearly tie, and one that softens its choice."""
+    theta = [1.0, 0.99, 0.5, 0.25, 0.0]
+    world = problem("adaptive-linear", dim=DIM, temperature=temperature, explore=0.2, theta_r=theta)
+    assert within_band(coverage("online-debiasing", world, 5_000, Setting(watched_rows=5_000)))
+
+
+def test_plus_minus_is_conservative_for_a_likelihood_and_wrong_for_another_noise():
+    """With gamma f of 2 and more the variance is at most 2/3 of gamma: 0.984 and more. Negative control: noise of
+    standard deviation 2, where 1.96 becomes 0.98 sqrt(3/2) to 0.98 sqrt(2): a coverage of 0.77 to 0.83.
+    """
+    assert coverage("plus-minus", problem("iid-linear", dim=DIM), 5_000) > 0.975
+    assert 0.7 < coverage("plus-minus", problem("iid-linear", dim=DIM, noise=2.0), 5_000) < 0.88
 
 
 def test_the_hull_of_runs_has_its_own_level():

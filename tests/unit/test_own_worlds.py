@@ -178,6 +178,22 @@ def test_wrong_shapes_are_named_before_anything_is_learned():
         hw.learn_replicates(Means(), 1_000, seeds=[1])
 
 
+def test_a_world_says_where_to_start():
+    class Far(Mean):
+        theta_0 = (50.0, -50.0)
+
+        def step(self, theta):
+            self.first = getattr(self, "first", np.array(theta))
+            return super().step(theta)
+
+    world = Far()
+    hw.learn_world(world, 64)
+    np.testing.assert_array_equal(world.first, Far.theta_0)
+    np.testing.assert_array_equal(
+        hw.learn_replicates(Means(), 64, theta_0=[1.0, 2.0])[0].to_state()["theta_0"], [1.0, 2.0]
+    )
+
+
 def test_a_learner_goes_on_after_the_world_has_failed():
     class Stops(Mean):
         left = 5_000

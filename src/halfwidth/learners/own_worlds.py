@@ -125,7 +125,7 @@ def learn_world(
     seed : int, default 0
         Of the learner; the world has its own.
     theta_0 : array_like of shape (d,), optional
-        Where to start; zero otherwise.
+        Where to start; the world's own `theta_0` if it has one, zero otherwise.
     learner : Auto, optional
         An ``Auto(dim=d)`` to go on with, which keeps what it learned if the world raises.
 
@@ -154,7 +154,8 @@ def learn_world(
     array([ True])
     """
     check_count("rows", rows)
-    auto = Auto(dim=world.dim, seed=seed, theta_0=theta_0) if learner is None else learner
+    start = getattr(world, "theta_0", None) if theta_0 is None else theta_0
+    auto = Auto(dim=world.dim, seed=seed, theta_0=start) if learner is None else learner
     while auto.n_seen < rows:
         request = auto.ask()
         drawn = [np.asarray(world.step(request.theta), dtype=np.float64) for _ in range(request.rows)]
@@ -184,7 +185,7 @@ def learn_replicates(
     seeds : sequence of int, optional
         The seeds of the learners; 0 to R - 1 otherwise. The world has its own.
     theta_0 : array_like of shape (d,), optional
-        Where to start; zero otherwise.
+        Where to start; the world's own `theta_0` if it has one, zero otherwise.
 
     Returns
     -------
@@ -216,7 +217,8 @@ def learn_replicates(
     chosen = range(count) if seeds is None else seeds
     if len(chosen) != count:
         raise InputError.of("seeds", f"be {count} numbers, one for each replicate", len(chosen))
-    learners = [Auto(dim=world.dim, seed=seed, theta_0=theta_0) for seed in chosen]
+    start = getattr(world, "theta_0", None) if theta_0 is None else theta_0
+    learners = [Auto(dim=world.dim, seed=seed, theta_0=start) for seed in chosen]
     while learners[0].n_seen < rows:
         requests = [learner.ask() for learner in learners]
         length = requests[0].rows
