@@ -99,3 +99,54 @@ def test_statistics_are_in_the_json():
     X, y = data("logistic")
     found = hw.LogisticRegression().fit(X, y).inference().to_dict()["diagnostics"]
     assert set(found) >= {"prsquared", "deviance", "null_deviance", "llf", "aic", "bic", "likelihood_is_exact"}
+
+
+@pytest.mark.parametrize("n", [2_000, 70_000])
+def test_beside_offsets_the_best_constant_is_refused_and_the_rest_is_statsmodels(n):
+    """A constant that ignores the exposure gave a null deviance of another model."""
+    X, _ = data("poisson", n=n)
+    rng = np.random.default_rng(3)
+    exposure = rng.uniform(0.5, 5.0, n)
+    y = rng.poisson(exposure * np.exp(0.2 * X["x"]))
+    ours = hw.PoissonRegressor().fit(X, y, offset=np.log(exposure))
+    other = sm.GLM(y, sm.add_constant(X), family=sm.families.Poisson(), offset=np.log(exposure)).fit(tol=1e-12)
+    for result in (ours.inference(), type(ours).from_state(ours.to_state()).inference()):
+        assert result.llf == pytest.approx(other.llf, rel=1e-5)
+        assert result.deviance == pytest.approx(other.deviance, rel=1e-5)
+        with pytest.raises(InputError, match="the best constant is not known here: rows have offsets"):
+            result.prsquared  # noqa: B018
+        assert not {"null_deviance", "prsquared"} & set(result.to_dict()["diagnostics"])
+
+
+def test_hypotheses_are_statsmodels_with_the_same_covariance():
+    """statsmodels takes a covariance: statistics are then functions of the same numbers."""
+    X, y = data("logistic")
+    ours = hw.LogisticRegression().fit(X, y).inference()
+    other = sm.Logit(y, sm.add_constant(X).rename(columns={"const": "Intercept"})).fit(disp=0, tol=1e-14)
+    covariance = np.asarray(ours.cov_params())
+    for text in ("x = 0.5", "x - 2*z", "Intercept + x = 1"):
+        mine, theirs_ = ours.t_test(text), other.t_test(text, cov_p=covariance)
+        assert mine.effect == pytest.approx(np.ravel(theirs_.effect), rel=1e-6)
+        assert mine.sd == pytest.approx(np.ravel(theirs_.sd), rel=1e-6)
+        assert mine.tvalue == pytest.approx(np.ravel(theirs_.tvalue), rel=1e-6)
+    for text in ("x = z = 0", "x = 0.8, z = -0.4"):
+        joint = other.f_test(text, cov_p=covariance)
+        mine = ours.wald_test(text.split(", ") if "," in text else text)
+        assert mine.statistic == pytest.approx(2.0 * float(joint.fvalue), rel=1e-6)
+        nu = mine.df_denom + 1.0  # Hotelling's: the quadratic form is that of an estimated covariance
+        assert mine.fvalue == pytest.approx(float(joint.fvalue) * (nu - 1.0) / nu, rel=1e-6)
+    odds = ours.odds_ratios()
+    np.testing.assert_allclose(odds["ratio"], np.exp(other.params), rtol=1e-6)
+
+
+def test_intervals_of_observations_are_statsmodels_with_the_same_covariance():
+    X, y = data("linear")
+    ours = hw.LinearRegression().fit(X, y).inference()
+    design = sm.add_constant(X)
+    other = sm.OLS(y, design).fit()
+    other._results.cov_params_default = np.asarray(ours.cov_params())
+    mine, theirs_ = ours.get_prediction(X[:6]), other.get_prediction(design[:6])
+    np.testing.assert_allclose(mine.predicted_mean, theirs_.predicted_mean, rtol=1e-8)
+    np.testing.assert_allclose(mine.se_mean, theirs_.se_mean, rtol=1e-6)
+    half = np.diff(mine.conf_int(obs=True), axis=1)[:, 0] / np.diff(mine.conf_int(), axis=1)[:, 0]
+    np.testing.assert_allclose(half, theirs_.se_obs / theirs_.se_mean, rtol=1e-6)

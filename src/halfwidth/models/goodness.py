@@ -11,7 +11,8 @@ binomial one's is at the final alpha, which counts as a parameter where it was e
 
 Likelihoods and criteria assume independent rows, whatever the standard errors allow for. They are exact for linear
 regression, for streams short enough to be held, and after a second pass; otherwise the loss is expanded around points
-along the stream, and `likelihood_is_exact` is False. Weights are scaled to a mean of one.
+along the stream, and `likelihood_is_exact` is False. Weights are scaled to a mean of one. Beside offsets L_0 is not
+known.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Likelihood:
     def at_constant(self) -> float:
         """L_0; around zero for a linear regression without intercept, as statsmodels has it."""
         sums = self.sums
+        if sums.has_offset:
+            raise InputError("the best constant is not known here: rows have offsets, and it is not fitted beside them")
         if sums.counts is not None:
             shares = sums.counts[sums.counts > 0.0] / sums.weight
             return float(-self.n * shares @ np.log(shares))
@@ -198,5 +201,7 @@ class Goodness:
         if self.likelihood is None:
             return {}
         r2 = "rsquared" if self.likelihood.loss.quadratic else "prsquared"
-        names = (r2, "deviance", "null_deviance", "llf", "aic", "bic")
+        names: tuple[str, ...] = ("deviance", "llf", "aic", "bic")
+        if not self.likelihood.sums.has_offset:
+            names = (r2, "null_deviance", *names)
         return {name: getattr(self, name) for name in names} | {"likelihood_is_exact": self.likelihood_is_exact}

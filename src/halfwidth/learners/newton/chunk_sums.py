@@ -130,7 +130,7 @@ class ChunkSums:
             )
             if gap.any():
                 value += float(np.sum(score * rows.along(gap))) + 0.5 * float(np.sum((expanded.root @ gap) ** 2))
-            self.losses.add(self.loss, rows.y, rows.weight, value)
+            self.losses.add(self.loss, rows, value)
         family = estimated_dispersion(self.loss)
         if self.dispersions is not None and family is not None:
             self.dispersions.add(family, rows, expanded.eta, gap)

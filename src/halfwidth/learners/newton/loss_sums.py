@@ -24,7 +24,8 @@ import numpy as np
 from halfwidth.families import Loss
 from halfwidth.families.multinomial import Multinomial
 from halfwidth.kernels.arrays import Vector
-from halfwidth.state.fields import Array, Real
+from halfwidth.learners.newton.newton_solver import Rows
+from halfwidth.state.fields import Array, Bool, Real
 from halfwidth.state.schema import Schema
 
 
@@ -46,6 +47,8 @@ class GoodnessOfFit:
         Whether the loss is exact, or expanded around points along the stream.
     counts : ndarray, optional
         The weight of every class, where targets are classes.
+    has_offset : bool, default False
+        Whether rows have offsets, beside which the best constant is not known.
     """
 
     loss: float
@@ -56,6 +59,7 @@ class GoodnessOfFit:
     spread: float
     exact: bool
     counts: Vector | None = None
+    has_offset: bool = False
 
 
 class LossSums:
@@ -74,17 +78,21 @@ class LossSums:
             "first": Real(doc="sum of weighted targets, relative to y_ref"),
             "second": Real(0.0, doc="sum of their squares"),
             "counts": Array(("classes",), low=0.0, doc="weights of classes, where targets are more than two"),
+            "has_offset": Bool(doc="there if rows have offsets"),
         },
         title="loss and targets",
-        optional=("counts",),
+        optional=("counts", "has_offset"),
     )
 
     def __init__(self, loss: Loss | None = None) -> None:
         self.counts = np.zeros(loss.classes) if isinstance(loss, Multinomial) else None
+        self.has_offset = False
         self.value = self.saturated = self.constant = self.weight = self.y_ref = self.first = self.second = 0.0
 
-    def add(self, loss: Loss, y: Vector, weight: Vector | None, value: float) -> None:
+    def add(self, loss: Loss, rows: Rows, value: float) -> None:
         """Take in a chunk's targets, and its loss at the reference."""
+        y, weight = rows.y, rows.weight
+        self.has_offset |= rows.offset is not None and bool(rows.offset.any())
         if self.weight == 0.0:
             self.y_ref = float(y.mean())
         gap = y - self.y_ref
@@ -110,6 +118,7 @@ class LossSums:
             max(self.second - mean * self.first, 0.0),
             exact,
             self.counts,
+            self.has_offset,
         )
 
     def copy(self) -> Self:
@@ -117,6 +126,8 @@ class LossSums:
 
     def to_state(self) -> dict[str, Any]:
         state: dict[str, Any] = {name: getattr(self, name) for name in self.FIELDS}
+        if self.has_offset:
+            state["has_offset"] = True
         return state if self.counts is None else state | {"counts": self.counts.copy()}
 
     @classmethod
@@ -124,6 +135,7 @@ class LossSums:
         sums = cls()
         for name in cls.FIELDS:
             setattr(sums, name, float(state[name]))
+        sums.has_offset = bool(state.get("has_offset", False))
         if "counts" in state:
             sums.counts = np.array(state["counts"], dtype=np.float64)
         return sums

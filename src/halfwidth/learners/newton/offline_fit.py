@@ -70,7 +70,7 @@ def _goodness(rows: Rows, loss: Loss, eta: Vector) -> GoodnessOfFit | None:
     if not loss.likelihood:
         return None
     sums = LossSums(loss)
-    sums.add(loss, rows.y, rows.weight, chunk_loss(loss, eta, rows.y, rows.weight))
+    sums.add(loss, rows, chunk_loss(loss, eta, rows.y, rows.weight))
     return sums.at(0.0, exact=True)
 
 
