@@ -276,7 +276,7 @@ def test_memory_does_not_grow_with_the_stream(feedback):
         known = type(thing).__module__.startswith("halfwidth") and hasattr(thing, "__dict__")
         return sum(map(size, vars(thing).values())) if known else 0
 
-    learner = Auto(problem("iid-linear", dim=2), feedback=feedback).run(4_000)
+    learner = Auto(problem("iid-linear", dim=2), feedback=feedback).run(80_000)  # where chunks are at their largest
     small = size(learner)
     learner.run(60_000)
     assert size(learner) == small > 0
