@@ -47,10 +47,10 @@ def _end(line: str) -> None:
 
 
 def _stop_workers() -> None:
-    """End the worker processes of this one, which may not have heard the signal."""
+    """End the worker processes of this one, which leave signals to it."""
     loky = sys.modules.get("joblib.externals.loky")
     if loky is not None:
-        loky.get_reusable_executor().shutdown(wait=False, kill_workers=True)
+        loky.get_reusable_executor().shutdown(wait=True, kill_workers=True)
 
 
 @contextmanager

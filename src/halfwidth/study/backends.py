@@ -6,6 +6,7 @@ numbers depend on the specification and its index only, so every backend gives t
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, Protocol
@@ -34,9 +35,8 @@ class LocalBackend:
     def map(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         from joblib import Parallel, delayed
 
-        results: Iterator[Any] = Parallel(n_jobs=self.jobs, return_as="generator")(
-            delayed(function)(*task) for task in tasks
-        )
+        workers = Parallel(n_jobs=self.jobs, return_as="generator", initializer=_leave_interrupts_to_the_parent)
+        results: Iterator[Any] = workers(delayed(function)(*task) for task in tasks)
         return results
 
     def close(self) -> None:
@@ -75,6 +75,11 @@ class DaskBackend:
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    """Ctrl-C reaches every process of a terminal; a worker goes on until its parent ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def check_jobs(jobs: int) -> int:
