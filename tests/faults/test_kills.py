@@ -27,6 +27,7 @@ CASES = {
     "parquet-groups": {"target": "y", "features": ["a"], "group": "g", "weight": "b"},
     "csv-skip": {"target": "y", "features": ["a", "h"], "bad_rows": "skip"},
     "parquet-sgd": {"target": "y", "features": ["a", "b"], "engine": "sgd"},
+    "csv-multinomial": {"target": "k", "features": ["a", "b"], "family": "multinomial"},
     "csv-huber": {"target": "y", "features": ["a", "b"], "family": "huber"},
     "parquet-two-passes": {"target": "l", "features": ["a", "b"], "family": "logistic", "passes": 2},
 }

@@ -131,7 +131,11 @@ class Along:
         for at in range(0, m, step):
             some = slice(at, at + step)
             g = (self.p[:, :, some] - self.w[:, some]).transpose(2, 0, 1).copy()
-            Wg = toeplitz_product(kernel, g.transpose(1, 0, 2).reshape(K, -1)).reshape(K, -1, k).transpose(1, 0, 2)
+            Wg = (
+                toeplitz_product(kernel, g.transpose(1, 0, 2).reshape(K, len(g) * k))
+                .reshape(K, len(g), k)
+                .transpose(1, 0, 2)
+            )
             first[some] -= np.einsum("mbk,mbk->m", g, Wg)
             second[some] += np.square(g.transpose(0, 2, 1) @ Wg).sum(axis=(1, 2))
             second[some] -= 2.0 * np.einsum("bm,mbk,mbk->m", D[:, some], Wg, Wg)

@@ -54,7 +54,8 @@ def options_fit_loss(state: State) -> bool:
     except (InputError, TypeError):
         return False
     used = loss.uses_scale or (isinstance(loss, Dispersed) and loss.steers)
-    return set(loss.options()) == set(state["options"]) and (state["scale"] > 0.0 or not used)
+    given = state["options"].get("alpha", state["scale"]) == state["scale"]
+    return given and set(loss.options()) == set(state["options"]) and (state["scale"] > 0.0 or not used)
 
 
 def _expanded(state: State) -> float:
