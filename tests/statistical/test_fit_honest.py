@@ -60,7 +60,10 @@ def grouped(rng, groups, rows, shuffled):
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
-@pytest.mark.parametrize(("groups", "datasets"), [(200, 12), pytest.param(5_000, 50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("groups", "datasets"),
+    [(200, 12), *(pytest.param(groups, 50, marks=pytest.mark.slow) for groups in (200, 5_000))],
+)
 def test_groups_have_statsmodels_cluster_errors_on_average(groups, datasets, shuffled):
     ratios, covered = [], 0
     for seed in range(datasets):
@@ -71,6 +74,20 @@ def test_groups_have_statsmodels_cluster_errors_on_average(groups, datasets, shu
         covered += np.asarray(result.interval().covers([0.0, 0.3])).sum()
     np.testing.assert_allclose(np.mean(ratios, axis=0), 1.0, atol=0.03)
     assert covered / (2 * datasets) > 0.95 - 3.5 * np.sqrt(0.95 * 0.05 / (2 * datasets))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_coverage_where_groups_matter(shuffled):
+    """500 data sets of 200 groups; errors for independent rows, the control, fail."""
+    covered, control = 0, 0
+    for seed in range(500):
+        x, y, labels = grouped(RNG([7, seed]), 200, 10, shuffled)
+        result = LinearRegression().partial_fit(x, y, groups=labels).inference()
+        covered += np.asarray(result.interval().covers([0.0, 0.3])).sum()
+        control += (np.abs(result.params - [0.0, 0.3]) <= 1.96 * result.bse / result.basis.ratio_to_iid).sum()
+    assert 0.93 <= covered / 1_000 <= 0.97
+    assert control / 1_000 < 0.85
 
 
 def test_a_column_of_thirty_rows_is_doubted_and_covered():

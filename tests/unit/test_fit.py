@@ -226,3 +226,24 @@ def test_a_target_that_the_family_does_not_allow_is_refused_whatever_the_reader_
     table = {"x": np.arange(50.0), "y": np.arange(50.0) - 3.0}
     with pytest.raises(InputError, match="y must be positive; got -3"):
         halfwidth.fit(table, target="y")
+
+
+@pytest.mark.parametrize("gaps", ["missing hours", "unequal", "none"])
+def test_spacing_in_time_is_not_looked_at_and_the_summary_says_so(gaps):
+    frame = make(3_000)
+    hours = np.arange(3_000.0)
+    rng = np.random.default_rng(1)
+    frame["time"] = {
+        "missing hours": hours + 500.0 * (hours > 1_000) + 2_000.0 * (hours > 2_500),
+        "unequal": np.cumsum(rng.exponential(size=3_000) ** 3),
+        "none": hours,
+    }[gaps]
+    model = halfwidth.fit(frame, target="y", features=["a", "b"], time="time")
+    result, plain = model.inference(), halfwidth.fit(frame, target="y", features=["a", "b"]).inference()
+    sentence = "rows are taken as equally spaced in time; gaps in it are not looked at"
+    assert sentence in result.summary()
+    assert model.report()["diagnostics"]["spacing"] == sentence
+    np.testing.assert_array_equal(result.bse, plain.bse)
+    assert "equally spaced" not in plain.summary()
+    grouped = halfwidth.fit(frame, target="y", features=["a", "b"], time="time", group="group")
+    assert "equally spaced" not in grouped.inference().summary()

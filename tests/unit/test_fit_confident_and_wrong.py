@@ -208,6 +208,10 @@ def test_a_constant_target_and_an_exact_fit_are_named():
     for model in (hw.LinearRegression(), hw.HuberRegressor(), hw.QuantileRegressor()):
         assert model.partial_fit(X, np.full(400, 3.0)).status_ == "constant-target"
     assert hw.LinearRegression().partial_fit(X, 1.0 + X @ [1.0, 2.0]).status_ == "exact-fit"
+    level = np.arange(400) % 10 == 0  # no noise in the rows of the intercept, which was 0 +- 1e-18
+    noise = RNG(19).standard_normal(400)
+    assert hw.LinearRegression().partial_fit(level[:, None], np.where(level, noise, 3.0)).status_ == "exact-fit"
+    assert hw.LinearRegression().partial_fit(level[:, None], noise).status_ == "ok"
 
 
 def test_a_column_far_from_zero_keeps_its_slope():

@@ -6,7 +6,7 @@
 | `few-batches`       | the errors rest on fewer than 12 batches                                                 |
 | `few-groups`        | fewer than 16 groups                                                                     |
 | `long-dependence`   | rows stay correlated over a large part of the stream                                     |
-| `exact-fit`         | the residuals are rounding errors: so are the standard errors                            |
+| `exact-fit`         | residuals are rounding errors, and so are standard errors                                |
 | `poisson-boundary`  | negative binomial: the estimate of alpha is 0, as counts are not overdispersed           |
 """
 
@@ -43,7 +43,7 @@ def run_flags(fit: NewtonSnapshot, errors: Vector, *, separated: bool = False) -
     Where all rows were seen to be `separated`, a further pass would only go on along that direction.
     """
     again = _second_pass(fit, errors, fit.settled or separated)
-    found = [again, _batches(fit), _dependence(fit), _exact(fit), _boundary(fit)]
+    found = [again, _batches(fit), _dependence(fit), _exact(fit, errors), _boundary(fit)]
     return tuple(flag for flag in found if flag is not None)
 
 
@@ -88,16 +88,18 @@ def _dependence(fit: NewtonSnapshot) -> Flag | None:
     return long_dependence(fit.n, errors.batches, errors.bandwidth, min(FEW_KERNEL_DF, errors.batches / 2.5))
 
 
-def _exact(fit: NewtonSnapshot) -> Flag | None:
+def _exact(fit: NewtonSnapshot, errors: Vector) -> Flag | None:
     if fit.loss.name not in ("linear", "gamma", "huber", "quantile"):
         return None
     spread = fit.loss.scale if fit.loss.uses_scale else float(np.sqrt(max(fit.dispersion, 0.0)))
     size = float(np.abs(fit.centre).max(initial=0.0))
-    if spread > _ROUNDING * size:
+    units = np.append(np.ones(int(fit.scaling.intercept)), fit.scaling.scale)
+    if min(spread, np.nanmin(errors * units, initial=np.inf)) > _ROUNDING * size:
         return None
     return (
         "exact-fit",
-        "the residuals are rounding errors, and so are the standard errors: y is a function of the columns",
+        "the residuals, or those of the rows that tell about some coefficient, are rounding errors, and so are the "
+        "standard errors: y is a function of the columns there",
     )
 
 
