@@ -31,7 +31,7 @@ from scipy.signal import lfilter
 from scipy.special import logit, ndtr
 
 from halfwidth import fit
-from halfwidth.streams.datasets.frames import beijing_frame, features, flights_frame
+from halfwidth.streams.datasets.frames import features, regression_frame
 
 FAMILIES = ("linear", "logistic", "poisson")
 SPELLS, SPELL = 6, 5
@@ -41,7 +41,7 @@ EVERY = {"beijing": 1, "flights": 8}
 
 
 def real_features(name: str) -> tuple[np.ndarray, list[str]]:
-    frame = beijing_frame() if name == "beijing" else flights_frame()
+    frame = regression_frame(name)
     X = frame[features(name)].to_numpy(float)[:: EVERY[name]]
     return (X - X.mean(axis=0)) / X.std(axis=0), features(name)
 

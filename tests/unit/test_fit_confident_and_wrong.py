@@ -214,6 +214,34 @@ def test_a_constant_target_and_an_exact_fit_are_named():
     assert hw.LinearRegression().partial_fit(level[:, None], noise).status_ == "ok"
 
 
+@pytest.mark.parametrize("n", [2_000, 200_000])
+@pytest.mark.parametrize(("events", "given"), [(1, False), (4, True), (60, True)])
+def test_a_few_events_are_few_degrees_of_freedom(n, events, given):
+    """With one event the sandwich had the slopes at -1.89 +- 0.15; the truth is 0."""
+    rng = RNG(24)
+    X, y = rng.standard_normal((n, 2)), np.zeros(n)
+    y[rng.choice(n, events, replace=False)] = 1
+    rows = coefficients(hw.fit({"a": X[:, 0], "b": X[:, 1], "y": y}, target="y", family="logistic"))
+    for row in rows.values():
+        assert (row["status"] == "ok") == (events == 60)
+        assert (row["std_err"] is not None) == given
+
+
+def test_one_count_beyond_all_others_is_no_certainty():
+    rng = RNG(25)
+    x, y = rng.standard_normal(2_000), rng.poisson(1.0, 2_000).astype(float)
+    y[7] = 1e15
+    assert coefficients(hw.fit({"x": x, "y": y}, target="y", family="poisson"))["x"]["status"] != "ok"
+
+
+def test_one_weight_beyond_all_others_is_no_certainty():
+    rng = RNG(26)
+    table = {"x": rng.standard_normal(2_000), "y": rng.standard_normal(2_000), "w": np.ones(2_000)}
+    table["w"][7] = 1e30
+    model = hw.fit(table, target="y", features=["x"], weight="w")
+    assert model.status_ != "ok" or all(row["status"] != "ok" for row in coefficients(model).values())
+
+
 def test_a_column_far_from_zero_keeps_its_slope():
     rng = RNG(23)
     X = rng.standard_normal((5000, 1))

@@ -116,9 +116,9 @@ def test_skipping_parquet_opens_only_what_it_needs(folders: dict[str, Path], mon
     groups: list[int] = []
     iter_batches = pq.ParquetFile.iter_batches
 
-    def noting(self: Any, size: int, row_groups: list[int], columns: list[str]) -> Any:
+    def noting(self: Any, size: int, row_groups: list[int], **options: Any) -> Any:
         groups.extend(row_groups)
-        return iter_batches(self, size, row_groups=row_groups, columns=columns)
+        return iter_batches(self, size, row_groups=row_groups, **options)
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", noting)
     stream.skip_to(37 + 20)

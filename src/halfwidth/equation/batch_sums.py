@@ -11,7 +11,7 @@ from halfwidth.state.schema import Relation, Schema
 MOST_BATCHES = 2_048
 MOST_NUMBERS = 2**23
 FEWEST_BATCHES = 32
-_WIDE_NUMBERS = 2**28
+_WIDE_NUMBERS = 220_000_000
 
 
 class Sums(NamedTuple):
@@ -28,7 +28,7 @@ class Sums(NamedTuple):
 
 
 def capacity_for(dim: int, most_batches: int = MOST_BATCHES, most_numbers: int = MOST_NUMBERS) -> int:
-    """How many batches are kept: a power of two, at least 32; an even number of fewer beyond 2,896 dimensions."""
+    """How many batches are kept: a power of two, at least 32; an even number of fewer beyond 2,622 dimensions."""
     fitting = max(most_numbers // max(dim, 1) ** 2, FEWEST_BATCHES)
     most = max(2, 2 * (_WIDE_NUMBERS // dim**2 // 2))
     return int(min(most_batches, 2 ** (fitting.bit_length() - 1), most))

@@ -30,7 +30,8 @@ _AT_ONCE = 4_096
 class EquationResult(Result):
     """A result of the equation; where it is wide, a direction has the smallest degrees of freedom of its coefficients.
 
-    `covariance` has NaN for the coefficients without an interval, `df` their degrees of freedom.
+    `covariance` has NaN for the coefficients without an interval, `df` their degrees of freedom; no contrast has more
+    than `most_df`.
 
     `errors` works in the coordinates of the equation: the coefficients are `basis` (d, k) times those. `trail` says how
     they settled, where that was asked for.
@@ -39,6 +40,7 @@ class EquationResult(Result):
     errors: Errors | WideErrors | None = None
     basis: Vector = field(default_factory=lambda: np.empty((0, 0)))
     df: Vector = field(default_factory=lambda: np.empty(0))
+    most_df: float = np.inf
     trail: Trail | None = None
 
     def _trail(self) -> Trail | None:
@@ -59,7 +61,7 @@ class EquationResult(Result):
         for at in range(0, len(several), _AT_ONCE):
             some = several[at : at + _AT_ONCE]
             found[some] = self.errors.degrees_of_freedom(directions[some] @ self.basis)
-        return np.asarray(found)
+        return np.minimum(found, self.most_df)
 
     def critical_values(self, directions: Vector, level: float) -> Vector:
         return student_quantile(level, self.degrees_of_freedom(directions))

@@ -141,7 +141,7 @@ class Goodness:
         known = self._known("rsquared")
         if not known.loss.quadratic:
             raise InputError(f"rsquared exists for linear regressions; a {self.family} one has prsquared")
-        return 1.0 - known.at_estimate / known.at_constant
+        return 1.0 - known.at_estimate / known.at_constant if known.at_constant > 0.0 else math.nan
 
     @property
     def rsquared_adj(self) -> float:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.equation.equation import Equation
 from halfwidth.equation.result import FEWEST
 from halfwidth.errors import HalfwidthError, InputError, NotIdentified
 from halfwidth.kernels.arrays import Vector
@@ -37,6 +38,7 @@ LARGEST, SMALLEST = 1e100, 1e-100
 
 FEW_DF = 8.0
 LARGE_SHARE = 0.5
+_LOST = 1e-9
 WILD = 5.0
 """A standard error of this many logits, or log counts, at the far end of a column: separation is looked for."""
 
@@ -54,8 +56,8 @@ ADVICE = {
         "column; transform it, or leave the row out and compare"
     ),
     "rare": (
-        "the error of {names} rests on fewer than 8 degrees of freedom: few rows or few stretches of rows tell about "
-        "it. The interval is wide for that reason; feed more rows, or merge rare levels"
+        "the error of {names} rests on fewer than 8 degrees of freedom: few rows, few stretches of rows or few events "
+        "tell about it. The interval is wide for that reason; feed more rows, or merge rare levels"
     ),
     "unstable": (
         "{names} did not hold still over the rows; the interval is for an average. Look at the rows before and after "
@@ -139,6 +141,28 @@ def judge(
     masks["unstable"] = still.unstable(tested)
     flags = tuple(tuple(name for name, mask in masks.items() if mask[j]) for j in range(len(T)))
     return Verdict(flags, {int(j): int(still.rows[j]) for j in np.flatnonzero(masks["unstable"])}, suspected)
+
+
+def most_degrees_of_freedom(fit: NewtonSnapshot) -> float:
+    """How many degrees of freedom any coefficient can have: by the weights of the rows, and by the number of events.
+
+    None where one batch, as with one weight beyond all others, leaves nothing to double precision of the rest. In a
+    regression of classes or counts in which all but a few rows have no event, the sandwich takes the slopes that fit
+    these few for known. The number of batches that make up the residuals, (sum r^2)^2 / sum r^4 with r the sums of y
+    less its mean, is then that of the events; it is a third of the batches where r is normal.
+    """
+    if not fit.scaling.intercept:
+        return np.inf
+    weights = np.abs(fit.sums.H[:, 0, 0])
+    if weights.max() > (1.0 - _LOST) * weights.sum():
+        return 0.0
+    if fit.loss.separation is None:
+        return np.inf
+    equation = Equation(fit.sums.H, fit.sums.b, fit.sums.n)
+    squares = np.square(equation.centred_residuals(fit.centre - fit.reference)[:, 0])
+    squares = squares / max(squares.max(), 1e-300)
+    events = float(squares.sum() ** 2 / max(np.square(squares).sum(), 1e-300))
+    return events if events < min(FEW_DF, len(squares) / 4.0) else np.inf
 
 
 def refused(flags: Sequence[str], df: float) -> bool:

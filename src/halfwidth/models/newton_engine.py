@@ -17,7 +17,7 @@ from halfwidth.learners.newton.renewable import RenewableNewton
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 from halfwidth.models.basis import Basis
 from halfwidth.models.goodness import Likelihood
-from halfwidth.models.identification import Flag, Verdict, judge, refused, run_failure
+from halfwidth.models.identification import Flag, Verdict, judge, most_degrees_of_freedom, refused, run_failure
 from halfwidth.models.kept_rows import KeptRows, kept_rows
 from halfwidth.models.run_status import run_flags
 from halfwidth.models.separation import ColumnExtremes, slack_for
@@ -142,7 +142,7 @@ class NewtonEngine:
         diagnostics = result.diagnostics.with_facts(coefficient_advice=verdict.advice(names))
         named = EquationResult(
             result.params, result.covariance, result.n, result.law, METHOD, diagnostics, names, errors=result.errors,
-            basis=result.basis, df=result.df, trail=fit.trail,
+            basis=result.basis, df=result.df, most_df=result.most_df, trail=fit.trail,
         )  # fmt: skip
         return named, self._basis(fit, named)
 
@@ -155,7 +155,8 @@ class NewtonEngine:
     def _judged(self, fit: NewtonSnapshot) -> tuple[EquationResult, Verdict]:
         T = fit.scaling.matrix
         covariance = fit.covariance()
-        df = fit.errors.degrees_of_freedom(T)
+        most_df = most_degrees_of_freedom(fit)
+        df = np.minimum(fit.errors.degrees_of_freedom(T), most_df)
         verdict = judge(fit, df, np.diag(covariance), self.extremes, self.suspicion)
         out = np.array([refused(flags, nu) for flags, nu in zip(verdict.flags, df, strict=True)])
         covariance[out] = np.nan
@@ -166,12 +167,13 @@ class NewtonEngine:
         diagnostics = Diagnostics(nu, flags=flags, coefficient_flags=verdict.flags)
         law = StudentLaw(max(nu, 1.0))
         result = EquationResult(
-            fit.params, covariance * fit.n, fit.n, law, METHOD, diagnostics, errors=fit.errors, basis=T, df=df
-        )
+            fit.params, covariance * fit.n, fit.n, law, METHOD, diagnostics, errors=fit.errors, basis=T, df=df,
+            most_df=most_df,
+        )  # fmt: skip
         return result, verdict
 
     def _basis(self, fit: NewtonSnapshot, result: EquationResult) -> Basis:
-        variances, naive = np.diag(result.covariance) / fit.n, np.diag(fit.naive_covariance())
+        variances, naive = np.diag(result.covariance) / fit.n, np.diag(fit.naive_covariance)
         known = ~result.refused & (naive > 0.0)
         ratio2 = float(np.median(variances[known] / naive[known])) if known.any() else float("nan")
         errors = fit.errors

@@ -31,6 +31,8 @@ FEW_KERNEL_DF = 30.0
 FEW_BATCHES = 12
 FEW_GROUPS = 16
 _ROUNDING = 1e-13
+_NO_NOISE = 1e-10
+"""An error this small against that of independent rows of one variance comes from rows without any noise."""
 
 
 class FitWarning(UserWarning):
@@ -93,8 +95,9 @@ def _exact(fit: NewtonSnapshot, errors: Vector) -> Flag | None:
         return None
     spread = fit.loss.scale if fit.loss.uses_scale else float(np.sqrt(max(fit.dispersion, 0.0)))
     size = float(np.abs(fit.centre).max(initial=0.0))
-    units = np.append(np.ones(int(fit.scaling.intercept)), fit.scaling.scale)
-    if min(spread, np.nanmin(errors * units, initial=np.inf)) > _ROUNDING * size:
+    known = np.isfinite(errors)
+    naive = np.sqrt(np.diag(fit.naive_covariance)[known])
+    if spread > _ROUNDING * size and (errors[known] > _NO_NOISE * naive).all():
         return None
     return (
         "exact-fit",

@@ -101,7 +101,10 @@ class NewtonSnapshot:
         residuals = time.residuals(gap) - self.time_correction
         residuals -= np.outer(time.rows / time.rows.sum(), residuals.sum(axis=0))
         G = self.scaling.matrix @ self.errors.whitened.C @ self.errors.whitened.C.T
-        information = np.einsum("mi,bij,mj->bm", G, time.A, G, optimize=True)
+        if self.size > WIDE:  # one matrix at a time
+            information = np.array([np.einsum("mj,mj->m", G @ H, G) for H in time.A])
+        else:
+            information = np.einsum("mi,bij,mj->bm", G, time.A, G, optimize=True)
         return stability(residuals @ G.T, information, time.rows)
 
     @cached_property
@@ -110,6 +113,7 @@ class NewtonSnapshot:
         time = Equation(self.time.H, self.time.b - self.time_correction, self.time.n)
         return prefix_trail(time, self.reference, self.centre, self.scaling.matrix, self.weight * self.penalty)
 
+    @cached_property
     def naive_covariance(self) -> Vector:
         """What one would report if rows were independent and the family's variance function right."""
         C = self.errors.whitened.C

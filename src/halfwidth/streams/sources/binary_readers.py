@@ -13,7 +13,7 @@ from halfwidth.streams.sources.byte_stream import BLOCK_BYTES, ByteStream, Check
 from halfwidth.streams.sources.files import DataFile
 from halfwidth.streams.sources.selection import Selection, check_columns
 
-_PARQUET_ROWS = 8192
+_MOST_PARQUET_ROWS, _FEWEST_PARQUET_ROWS, _PARQUET_CELLS = 49_152, 1_024, 1 << 20
 ARROW_FILE, PARQUET = b"ARROW1", b"PAR1"
 
 
@@ -38,7 +38,10 @@ def _parquet_blocks(source: Any, name: str, selection: Selection, skip: int) -> 
         starts = [0, *accumulate(sizes)]
         groups = [i for i in range(len(sizes)) if starts[i + 1] > skip]
         before = starts[groups[0]] if groups else 0
-        for batch in opened.iter_batches(_PARQUET_ROWS, row_groups=groups, columns=wanted) if groups else ():
+        threads = need("pyarrow").cpu_count() > 1  # a pool of one only adds waiting
+        rows = max(_FEWEST_PARQUET_ROWS, min(_MOST_PARQUET_ROWS, _PARQUET_CELLS // len(wanted)))
+        batches = opened.iter_batches(rows, row_groups=groups, columns=wanted, use_threads=threads)
+        for batch in batches if groups else ():
             batch.validate(full=True)
             yield Block(batch, name, before)
             before += batch.num_rows
