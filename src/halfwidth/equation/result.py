@@ -61,7 +61,7 @@ class EquationResult(Result):
         for at in range(0, len(several), _AT_ONCE):
             some = several[at : at + _AT_ONCE]
             found[some] = self.errors.degrees_of_freedom(directions[some] @ self.basis)
-        return np.minimum(found, self.most_df)
+        return np.asarray(np.minimum(found, self.most_df))
 
     def critical_values(self, directions: Vector, level: float) -> Vector:
         return student_quantile(level, self.degrees_of_freedom(directions))
