@@ -20,6 +20,12 @@ ALPHA = """
 alpha : float, default 0.05
     One minus the confidence level.
 """
+LEVEL = """
+level : float, optional
+    The confidence level; that of the result otherwise.
+alpha : float, optional
+    One minus the confidence level, instead of `level`.
+"""
 C = TypeVar("C", bound=type)
 _HEADER = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from halfwidth.docstrings import LEVEL, share_arguments
 from halfwidth.inference.pictured import chosen_level
 
 if TYPE_CHECKING:
     from halfwidth.inference import Interval, Result
 
 
+@share_arguments(LEVEL)
 class AtLevel:
     """A result with a level of its own; `RegressionResult` inherits this."""
 
@@ -27,10 +29,6 @@ class AtLevel:
         ----------
         direction : array_like of shape (d,) or (m, d), optional
             The direction v, or m of them; every coefficient when none is given.
-        level : float, optional
-            The confidence level; that of the result otherwise.
-        alpha : float, optional
-            One minus the confidence level, instead of `level`.
 
         Returns
         -------
@@ -41,13 +39,6 @@ class AtLevel:
 
     def to_frame(self, level: float | None = None, *, alpha: float | None = None) -> Any:
         """Return the table of coefficients as a pandas frame.
-
-        Parameters
-        ----------
-        level : float, optional
-            The confidence level; that of the result otherwise.
-        alpha : float, optional
-            One minus the confidence level, instead of `level`.
 
         Returns
         -------

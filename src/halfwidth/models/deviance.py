@@ -7,26 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from halfwidth.docstrings import share_arguments
 from halfwidth.families import Loss
 from halfwidth.kernels.arrays import Vector
 from halfwidth.models.base import StreamModel
-from halfwidth.models.scoring import RegressorMixin, observed
+from halfwidth.models.scoring import SCORED, RegressorMixin, observed
 
 
+@share_arguments(SCORED)
 class DevianceRegressor(RegressorMixin, StreamModel):
     """A regression whose score is the share of the deviance that is explained."""
 
     def score(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of the deviance that is explained, as scikit-learn's generalised linear models do.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, p), or a table
-            The features, or the raw columns of a model of `halfwidth.fit`.
-        y : array_like of shape (n,), optional
-            The targets; taken from a table of raw columns when none are given.
-        sample_weight : array_like of shape (n,), optional
-            The weights of the rows.
 
         Returns
         -------

@@ -188,10 +188,8 @@ class RegressionResult(NamedCoefficients, AtLevel, Goodness, Pictured):
 
         Parameters
         ----------
-        level : float, optional
-            The confidence level; that of the result otherwise.
-        alpha : float, optional
-            One minus the confidence level, instead of `level`.
+        level, alpha : float, optional
+            The confidence level, or one minus it; that of the result otherwise.
 
         Returns
         -------

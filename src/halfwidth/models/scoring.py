@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from halfwidth.docstrings import share_arguments
 from halfwidth.errors import InputError
 from halfwidth.models import sklearn_base
 
@@ -14,20 +15,22 @@ if TYPE_CHECKING:
     from halfwidth.models.base import StreamModel
 
 
+SCORED = """
+X : array_like of shape (n, p), or a table
+    The features, or the raw columns of a model of `halfwidth.fit`.
+y : array_like of shape (n,), optional
+    The targets; taken from a table of raw columns when none are given.
+sample_weight : array_like of shape (n,), optional
+    The weights of the rows.
+"""
+
+
+@share_arguments(SCORED)
 class _FindsTarget:
     """A score that takes the target from a table of raw columns."""
 
     def score(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Return R squared of the predictions; for classes the share of rows whose class is predicted.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, p), or a table
-            The features, or the raw columns of a model of `halfwidth.fit`.
-        y : array_like of shape (n,), optional
-            The targets; taken from a table of raw columns when none are given.
-        sample_weight : array_like of shape (n,), optional
-            The weights of the rows.
 
         Returns
         -------

@@ -4,8 +4,8 @@ Chunk j, expanded at theta_j, adds H_j and U_j + H_j (theta_j - reference) to th
 
     c = reference + (sum H_j + penalty)^-1 (sum U_j + H_j (theta_j - reference) - penalty reference).
 
-Rows in groups go to buckets, and to a few long batches in time order for the test of stability. Where the score of the
-batches jumps and the estimate is the root of a smoothed one (quantiles), `smoothing` has the difference.
+Rows in groups go to buckets, and to a few long batches in time order for the test of stability. Where the estimate is
+the root of a smoothed score (quantiles), `smoothing` has the difference.
 """
 
 from __future__ import annotations
@@ -123,11 +123,9 @@ class ChunkSums:
         squares = np.sum(score**2) if rows.weight is None else np.sum((score.T**2) / rows.weight)
         self.moments += (float(squares), expanded.bend)
         if self.loss.likelihood:
-            value = (
-                0.5 * float(squares)
-                if self.loss.quadratic
-                else chunk_loss(self.loss, expanded.eta, rows.y, rows.weight)
-            )
+            value = 0.5 * float(squares)
+            if not self.loss.quadratic:
+                value = chunk_loss(self.loss, expanded.eta, rows.y, rows.weight)
             if gap.any():
                 value += float(np.sum(score * rows.along(gap))) + 0.5 * float(np.sum((expanded.root @ gap) ** 2))
             self.losses.add(self.loss, rows, value)
