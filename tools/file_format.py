@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from halfwidth import learners
+from halfwidth.adapters.evaluation_state import STATE_SCHEMA
 from halfwidth.learners.auto.engine_schemas import ENGINES
 from halfwidth.learners.base import Learner
 from halfwidth.learners.learner_state import learner_schema
@@ -123,6 +124,7 @@ def page() -> str:
         STREAM_SCHEMA,
         SPAN_SCHEMA,
         ARRAYS_SCHEMA,
+        STATE_SCHEMA,
     ]
     watchers = [schema for _, schema in sorted(watcher_schemas().items())]
     lines = [line for schema in (*tops, *watchers) for line in section(schema, done)]

@@ -115,9 +115,9 @@ LEARNERS = {
 }
 
 
-def _auto(rows: int, *, consume: bool = False, **options: Any) -> Row:
+def _auto(rows: int, *, consume: bool = False, world: Any = WORLD, **options: Any) -> Row:
     def made() -> dict[str, Any]:
-        learner = hw.Auto(WORLD, watchers=[hw.FixedBatchMeans(3)], seed=1, **options)
+        learner = hw.Auto(world, watchers=[hw.FixedBatchMeans(world.dim)], seed=1, **options)
         return (learner.consume(GIVEN[:rows]) if consume else learner.run(rows)).to_state()
 
     def consumes(learner: Any) -> Any:
@@ -125,7 +125,7 @@ def _auto(rows: int, *, consume: bool = False, **options: Any) -> Row:
             learner.result().interval(level=0.9)
         return learner.consume(GIVEN[:200]).theta_bar
 
-    return Row(made, lambda state: hw.Auto.from_state(state, WORLD), consumes if consume else _go_on)
+    return Row(made, lambda state: hw.Auto.from_state(state, world), consumes if consume else _go_on)
 
 
 def _asked(chunks: int) -> dict[str, Any]:
@@ -163,6 +163,8 @@ def _read_observed(learner: Any) -> Any:
 
 AUTO = {
     "steered": _auto(4_000),
+    "steered-field": _auto(4_000, world=problem("random-walk-td")),
+    "free-field": _auto(4_000, world=problem("random-walk-td"), feedback="none"),
     "steered-early": _auto(700, gradient_only=True),
     "steered-differences": _auto(4_000, gradient_only=True),
     "given": _auto(3_000, consume=True),

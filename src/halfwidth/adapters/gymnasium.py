@@ -19,6 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from halfwidth.adapters.evaluation_state import STATE_SCHEMA
 from halfwidth.adapters.policy_values import PolicyValues, td_rows
 from halfwidth.adapters.transitions import Block, Features, RowMaker
 from halfwidth.adapters.worlds import world_of
@@ -26,6 +27,7 @@ from halfwidth.checks import check_count
 from halfwidth.errors import EnvironmentFailed, HalfwidthError, InputError, NotEnoughData
 from halfwidth.learners.auto import Auto
 from halfwidth.learners.learner_state import State
+from halfwidth.state.schema import validate
 
 __all__ = ["PolicyEvaluation", "PolicyValues", "evaluate_policy"]
 
@@ -170,8 +172,6 @@ class PolicyEvaluation:
             except Exception:
                 block.filled = 0
 
-    # ---- state
-
     def to_state(self) -> State:
         """All that was learned, as plain arrays and numbers.
 
@@ -182,11 +182,12 @@ class PolicyEvaluation:
         """
         learner = None if self.learner is None else self.learner.to_state()
         settings = {"discount": self._maker.discount, "trace": self._maker.trace}
-        return {**settings, "transitions": self.transitions, "episodes": self.episodes, "learner": learner}
+        counts = {"transitions": self.transitions, "episodes": self.episodes}
+        return {**STATE_SCHEMA.head, **settings, **counts, "learner": learner}
 
     @classmethod
     def from_state(cls, state: State, env: Any, policy: Policy, features: Features, seed: int | None = None) -> Self:
-        """The evaluation that `to_state` described; its environment begins with a reset.
+        """The evaluation that `to_state` described, or `BadState`; its environment begins with a reset.
 
         Parameters
         ----------
@@ -200,11 +201,11 @@ class PolicyEvaluation:
         Self
             An evaluation that goes on.
         """
+        validate(state, STATE_SCHEMA)
         made = cls(env, policy, features, discount=state["discount"], trace=state["trace"], seed=seed)
-        made.transitions = check_count("transitions", state["transitions"], at_least=0)
-        made.episodes = check_count("episodes", state["episodes"], at_least=0)
+        made.transitions, made.episodes = int(state["transitions"]), int(state["episodes"])
         if state["learner"] is not None:
-            dim = np.size(state["learner"]["theta_0"])
+            dim = state["learner"]["problem"]["dim"]
             made._maker.dim = dim
             made.learner = Auto.from_state(state["learner"], td_rows(dim))
         return made
