@@ -67,7 +67,10 @@ def public_names():
 
 
 def complaints(name):
-    return [f"{code}: {text}" for code, text in validate(name)["errors"] if code in CHECKS]
+    """A protocol is never constructed: typing gives it a signature, which nobody documents."""
+    protocol = getattr(public_objects().get(name), "_is_protocol", False)
+    checks = CHECKS - {"PR01"} if protocol else CHECKS
+    return [f"{code}: {text}" for code, text in validate(name)["errors"] if code in checks]
 
 
 @pytest.mark.parametrize("name", public_names())
