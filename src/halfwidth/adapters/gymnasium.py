@@ -181,9 +181,8 @@ class PolicyEvaluation:
             For `from_state`; the environment is not in it.
         """
         learner = None if self.learner is None else self.learner.to_state()
-        settings = {"discount": self._maker.discount, "trace": self._maker.trace}
-        counts = {"transitions": self.transitions, "episodes": self.episodes}
-        return {**STATE_SCHEMA.head, **settings, **counts, "learner": learner}
+        known = {"discount": self._maker.discount, "trace": self._maker.trace, "transitions": self.transitions}
+        return {**STATE_SCHEMA.head, **known, "episodes": self.episodes, "learner": learner}
 
     @classmethod
     def from_state(cls, state: State, env: Any, policy: Policy, features: Features, seed: int | None = None) -> Self:
