@@ -410,6 +410,15 @@ def test_each_warning_has_its_reason(flag, changes, words):
     assert words in text
 
 
+def test_batches_that_do_not_differ_are_named():
+    """Noise that cancels within every chunk leaves an interval of no width, and no division by it."""
+    influences = np.random.default_rng(0).standard_normal((40, 2))
+    influences[:, 1] = 0.0
+    assert [name for name, _ in status.flags(facts(), made_up(influences))] == ["exact-fit"]
+    assert [name for name, _ in status.flags(facts(hidden=(1,)), made_up(influences))] == ["unidentified"]
+    assert [name for name, _ in status.flags(facts(), made_up(0.0 * influences))] == ["exact-fit"]
+
+
 def test_restarts_are_told():
     calm = made_up(np.random.default_rng(0).standard_normal((40, 2)))
     assert status.notes(facts(restarts=2), calm)[-1].startswith("estimation restarted 2 times")

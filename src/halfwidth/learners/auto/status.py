@@ -12,6 +12,7 @@
 | `near-singular`      | the feedback nearly cancels the Hessian, and its slope is uncertain by more than a sixth     |
 | `feedback-undecided` | a response is seen that may be correlated noise: the dither has not told the two apart yet  |
 | `jumping-gradient`   | the gradient jumps: differences on a chunk say little about its mean field                  |
+| `exact-fit`          | the batches of some coefficient do not differ at all: there is no noise to measure          |
 | `unidentified`       | no row has shown some coefficient: its interval is refused                                  |
 """
 
@@ -127,6 +128,13 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
         )
         found.append(("jumping-gradient", text))
     found += _feedback_flags(facts)
+    shown = np.delete(result.influences, facts.hidden, axis=1)
+    if not np.any(shown, axis=0).all():
+        text = (
+            "the batches of some coefficient do not differ at all: there is no noise, or it cancels within a chunk, "
+            "and the interval says nothing. Draw the rows at random, or feed them in another order"
+        )
+        found.append(("exact-fit", text))
     if facts.hidden:
         text = (
             f"no row has shown {', '.join(f'theta[{j}]' for j in facts.hidden[:8])}: its interval is refused, the "
