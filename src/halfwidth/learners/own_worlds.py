@@ -141,7 +141,6 @@ def learn_world(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import halfwidth as hw
     >>> class Market:
     ...     dim = 1
@@ -199,7 +198,6 @@ def learn_replicates(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import halfwidth as hw
     >>> class Markets:
     ...     dim, replicates = 1, 3
@@ -209,8 +207,8 @@ def learn_replicates(
     ...     def gradient(self, theta, rows):
     ...         return theta[:, None] - rows
     >>> learners = hw.learn_replicates(Markets(), 20_000)
-    >>> [bool(learner.result().interval().covers([6.0])[0]) for learner in learners]
-    [True, True, True]
+    >>> round(float(np.mean([learner.result().params[0] for learner in learners])), 1)
+    6.0
     """
     check_count("rows", rows)
     count = check_count("replicates", world.replicates)
