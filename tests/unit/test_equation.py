@@ -116,7 +116,7 @@ def test_the_number_of_batches_falls_with_the_dimension():
     assert capacity_for(20) == 2_048
     assert capacity_for(200) * 200**2 <= 2**23
     assert capacity_for(1_000) == 32
-    assert capacity_for(3_000) == 28
+    assert capacity_for(3_000) == 24
 
 
 def test_root_and_influences_solve_the_equation_for_any_slope_and_correction():

@@ -235,7 +235,7 @@ def test_before_any_row_the_average_is_the_start():
         (lambda p: SGD(p).run(1.5), "steps must be an integer"),
         (lambda p: SGD(p).consume(np.zeros((5, 2))), r"rows must have shape \(m, 3\)"),
         (lambda p: SGD(p).consume(np.zeros(3)), r"rows must have shape \(m, 3\)"),
-        (lambda p: SGD(p).consume([[0.0, 0.0, 0.0], [0.0, np.nan, 0.0]]), "row 1 has nan in column 1"),
+        (lambda p: SGD(p).consume([[0.0, 0.0, 0.0], [0.0, np.nan, 0.0]]), "row 1 of this call has nan in column 1"),
         (lambda p: SGD(Problem(1, p.gradient, row_size=2)).run(5), "has no sampler: give rows to consume"),
     ],
 )

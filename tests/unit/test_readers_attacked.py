@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halfwidth.errors import BadRow, InputError, NotEnoughData
-from halfwidth.streams import open_stream
+from halfwidth.streams import open_stream, read_ahead
 from halfwidth.streams.sources import byte_stream
 from halfwidth.streams.sources.row_ends import MOST_FAULTS, Marks, scan_csv
 
@@ -31,6 +31,7 @@ from halfwidth.streams.sources.row_ends import MOST_FAULTS, Marks, scan_csv
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(byte_stream, "BLOCK_BYTES", 1 << 12)
     monkeypatch.setattr(byte_stream, "LONGEST_ROW", 1 << 14)
+    monkeypatch.setattr(read_ahead, "MOST_BYTES", 1 << 12)
 
 
 def _write(path: Path, content: bytes) -> Path:
@@ -276,15 +277,23 @@ def test_a_file_that_changes_while_it_is_read_never_ends_quietly(tmp_path: Path,
             file.seek(size - 100)
             file.write(b"1" * 50)
     later: list[Any] = []
-    with pytest.raises(BadRow) as caught:
+    found: BadRow | None = None
+    try:
         later.extend(chunks)
+    except BadRow as error:
+        found = error
+    if found is None:  # a thread reads ahead, and blocks of Parquet are large: all had been read before the change
+        assert format == "parquet"
+        y = np.concatenate([chunk.y for chunk in later])
+        np.testing.assert_array_equal(y, _table(20_000)["y"].to_numpy()[read:])
+        return
     read += sum(map(len, later))
-    assert caught.value.file == str(path)
-    assert caught.value.row is not None
+    assert found.file == str(path)
+    assert found.row is not None
     assert read <= 20_000
     if format == "csv" and change == "grow":
         assert read == 20_000
-        assert "it grew from" in str(caught.value)
+        assert "it grew from" in str(found)
 
 
 def test_a_file_that_is_replaced_between_two_readings_is_refused(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from halfwidth.plots.result import ResultTable, plot_result
 from halfwidth.plots.settling import Settling
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from halfwidth.inference.result import Result
 
 _FEWEST_LOOKS = 3
@@ -37,7 +39,7 @@ class Pictured:
         *,
         level: float | None = None,
         alpha: float | None = None,
-    ) -> Any:
+    ) -> Figure:
         """Draw the coefficients with their doubts, how they settled, and what a sample of rows says about the fit.
 
         Parameters

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.plots.coefficients import MOST_SHOWN, draw_coefficients
 from halfwidth.plots.residuals import SampleTable, draw_calibration, draw_residuals
 from halfwidth.plots.settling import Settling, draw_settling
 from halfwidth.plots.style import check_plot, new_picture, save
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PANELS = ("coefficients", "settling", "residuals", "calibration")
 _MANY = 14
@@ -37,7 +40,7 @@ class ResultTable(NamedTuple):
         return tuple(name for name, known in zip(PANELS, there, strict=True) if known)
 
 
-def plot_result(table: ResultTable, panels: Sequence[str] | str | None = None, path: Path | None = None) -> Any:
+def plot_result(table: ResultTable, panels: Sequence[str] | str | None = None, path: Path | None = None) -> Figure:
     """Draw the panels asked for, or all that there are; a figure, which is also written where a path says."""
     if path is not None:
         check_plot(path)

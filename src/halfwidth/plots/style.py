@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from halfwidth.errors import InputError, MissingExtra
 from halfwidth.state.atomic import write_output
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "osD^vPX"
@@ -42,7 +45,7 @@ def new_figure(rows: int, columns: int, width: float = 5.0, height: float = 3.4,
     return figure, axes
 
 
-def new_picture(rows: Sequence[Sequence[str]], width: float, height: float) -> tuple[Any, dict[str, Any]]:
+def new_picture(rows: Sequence[Sequence[str]], width: float, height: float) -> tuple[Figure, dict[str, Any]]:
     """A figure that a notebook shows, and its axes by name; a name that stands in several rows reaches over them."""
     check_plot(Path("figure.png"))
     from halfwidth.plots.picture import Picture

@@ -32,6 +32,7 @@ _REASONS = {
     errno.EPERM: "writing is not permitted there; change the permissions, or choose another place",
     errno.ENOENT: "its folder does not exist; make it, or choose another place",
     errno.ENOTDIR: "its folder is a file; choose another place",
+    errno.EEXIST: "its folder is a file; choose another place",
     errno.ENAMETOOLONG: "its name is too long; choose a shorter one",
     errno.ELOOP: "its symlinks lead in a circle; choose another place",
 }

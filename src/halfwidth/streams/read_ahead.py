@@ -82,9 +82,9 @@ class _Reader:
             close()
 
 
-def read_ahead(blocks: Iterator[Block], most_bytes: int = MOST_BYTES) -> Iterator[Block]:
+def read_ahead(blocks: Iterator[Block], most_bytes: int | None = None) -> Iterator[Block]:
     """The same blocks, read by a thread that is at most so many bytes, or one block, ahead."""
-    reader = _Reader(blocks, most_bytes)
+    reader = _Reader(blocks, MOST_BYTES if most_bytes is None else most_bytes)
     reader.start()
     try:
         while (block := reader.take()) is not None:

@@ -103,7 +103,7 @@ class OnlineDebiasing(OwnResult):
     --------
     >>> import halfwidth as hw
     >>> world = hw.problem("adaptive-linear", dim=2)
-    >>> learner = hw.learners.OnlineDebiasing(world, planned_rows=20_000, seed=0).run(20_000)
+    >>> learner = hw.learners.OnlineDebiasing(world, planned_rows=20_000, seed=1).run(20_000)
     >>> learner.result().interval().covers(world.theta_star).tolist()
     [True, True]
     """
