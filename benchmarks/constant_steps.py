@@ -7,7 +7,7 @@ theta_k) in d = 5 dimensions, T = 100,000 steps, of which K = 31 batches make a 
 first tenth of every batch left out. The averages of constant steps are biased by a multiple of alpha, as A(x_k) and
 theta_k are correlated; 2 theta(alpha) - theta(2 alpha), batch by batch on the same chain, is not, to first order. The
 published medians over processes and coefficients are 11% at alpha = 0.2, 90% at 0.02 and 94% with extrapolation. The
-processes there are not known to us; here P has Dirichlet(1) rows, and A(x) is a positive definite matrix plus normal noise.
+processes there are not known to us; here P has Dirichlet(1) rows, and A(x) is a positive definite matrix with noise.
 """
 
 import sys

@@ -79,7 +79,7 @@ def test_predictions_of_probabilities_stay_between_zero_and_one(frame):
     assert "obs_ci_lower" not in table
     assert (table["mean_ci_upper"] <= 1.0).all()
     np.testing.assert_allclose(table["mean"], model.predict_proba(pd.DataFrame({"a": [8.0, 0.0]}))[:, 1])
-    with pytest.raises(TypeError, match="linear models only"):
+    with pytest.raises(InputError, match="linear models only"):
         model.inference().get_prediction([[1.0]]).conf_int(obs=True)
     with pytest.raises(InputError, match=r"X must have shape \(m, 1\)"):
         model.inference().get_prediction([[1.0, 2.0]])

@@ -86,6 +86,20 @@ def test_a_comparison_has_welchs_degrees_of_freedom():
     assert found.df_denom[0] == pytest.approx(0.2**2 / (0.2**4 / 9 + 0.4**4 / 19) * 0.2**2 * 25, rel=1e-9)
 
 
+def test_coefficients_are_compared_by_name(ours):
+    """Levels that came in another order are the same coefficients."""
+    X, y = rows()
+    turned = X[list(X.columns)[::-1]]
+    found = ours.compare(hw.LinearRegression().fit(turned, y).inference())
+    np.testing.assert_allclose(found.effect, 0.0, atol=1e-9)
+    assert found.pvalue.min() > 0.999
+
+
+def test_a_joint_test_prints_its_f_statistic(ours):
+    found = ours.f_test("x = z = 0")
+    assert f"F(2, {found.df_denom:.4g}) = {found.fvalue:.4g}" in str(found)
+
+
 def test_only_the_same_coefficients_and_families_are_compared(ours):
     X, y = rows()
     with pytest.raises(InputError, match="other must have the same coefficients"):

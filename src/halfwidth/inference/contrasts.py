@@ -129,11 +129,12 @@ def t_test(result: Result, R: Vector, r: Vector, labels: tuple[str, ...]) -> Con
 
 
 def compare(a: Result, b: Result, names: Sequence[str]) -> ContrastTest:
-    """Test that each coefficient is the same in two results on independent streams."""
+    """Test that each of the named coefficients is the same in two results on independent streams."""
     eye = np.eye(a.params.size)
-    va, vb = a.bse**2, b.bse**2
-    dfa, dfb = a.degrees_of_freedom(eye), b.degrees_of_freedom(eye)
-    effect, variance = a.params - b.params, va + vb
+    at = [b.coefficient_names.index(name) for name in names]
+    va, vb = a.bse**2, b.bse[at] ** 2
+    dfa, dfb = a.degrees_of_freedom(eye), b.degrees_of_freedom(eye)[at]
+    effect, variance = a.params - b.params[at], va + vb
     with np.errstate(divide="ignore", invalid="ignore"):
         df = variance**2 / (va**2 / dfa + vb**2 / dfb)
     df = np.where(np.isfinite(df) & (df > 0.0), df, np.minimum(dfa, dfb))

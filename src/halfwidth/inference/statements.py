@@ -131,15 +131,15 @@ class Statements(Pictured):
         Parameters
         ----------
         other : Result
-            With the same coefficients, from rows that are independent of this result's.
+            With the same coefficients, in any order, from rows that are independent of this result's.
 
         Returns
         -------
         ContrastTest
             The differences, this result's less the other's, with Welch's degrees of freedom.
         """
-        if other.params.size != self.params.size or other.coefficient_names != self.coefficient_names:
-            rule = f"have the same coefficients, {list(self.coefficient_names)}"
+        if sorted(other.coefficient_names) != sorted(self.coefficient_names):
+            rule = f"have the same coefficients and reference levels, {list(self.coefficient_names)}"
             raise InputError.of("other", rule, list(other.coefficient_names))
         return compare(self._own(), other, self.coefficient_names)
 

@@ -61,9 +61,10 @@ class WaldTest:
         return self.statistic * scale / self.dimensions
 
     def __str__(self) -> str:
+        p = f"p = {self.p_value:.3g}" if self.p_value > 0.0 else "p < 1e-300"
         return (
-            f"Wald statistic {self.statistic:.4g} in {self.dimensions} dimension(s), p = {self.p_value:.3g} "
-            f"({self.law} law, {self.degrees_of_freedom:.3g} effective degrees of freedom)"
+            f"Wald statistic {self.statistic:.4g}, F({self.df_num}, {self.df_denom:.4g}) = {self.fvalue:.4g}, {p} "
+            f"({self.degrees_of_freedom:.3g} effective degrees of freedom)"
         )
 
 

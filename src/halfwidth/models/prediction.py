@@ -75,7 +75,7 @@ class Prediction:
             half = critical * self.eta_se
             return np.column_stack([self.loss.mean(self.eta - half), self.loss.mean(self.eta + half)])
         if self.noise is None:
-            raise TypeError("obs must be False: intervals of new observations exist for linear models only")
+            raise InputError("intervals of new observations exist for linear models only; ask for those of the mean")
         half = critical * np.sqrt(self.eta_se**2 + self.noise)
         return np.column_stack([self.eta - half, self.eta + half])
 

@@ -211,6 +211,8 @@ class RegressionResult(NamedCoefficients, AtLevel, Goodness, Pictured):
     def __str__(self) -> str:
         return self.summary().as_text()
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         return self.summary().as_html()
 
