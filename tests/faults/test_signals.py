@@ -15,7 +15,7 @@ import halfwidth
 
 COMMAND = [sys.executable, "-c", "from halfwidth.cli import main; main()"]
 CHUNK = 4_096
-ROUNDS = 2_000
+ROUNDS = 4_000
 
 
 @pytest.fixture
