@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 
@@ -13,9 +14,10 @@ def start(tmp_path, arguments, stdin=None):
     """The command in a process group of its own, as a terminal gives it one."""
     command = [sys.executable, "-c", "from halfwidth.cli import main; main()", *map(str, arguments)]
     environment = os.environ | {"HALFWIDTH_CACHE": str(tmp_path / "cache"), "COLUMNS": "160"}
+    usual = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # which background jobs of a shell ignore
     return subprocess.Popen(
         command, cwd=tmp_path, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True,
+        start_new_session=True, preexec_fn=usual,
     )  # fmt: skip
 
 

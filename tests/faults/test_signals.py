@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,7 +26,10 @@ def running(tmp_path):
     command = [*COMMAND, "fit", "-", "--format", "csv", "--target", "y", "--checkpoint", str(checkpoint)]
     rng = np.random.default_rng(0)
     lines = [b"%.6f,%.6f\n" % (a, a + b) for a, b in rng.standard_normal((CHUNK, 2))]
-    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, bufsize=0) as process:
+    usual = partial(
+        signal.signal, signal.SIGINT, signal.SIG_DFL
+    )  # a shell's background jobs ignore it, and so would we
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, bufsize=0, preexec_fn=usual) as process:
         process.stdin.write(b"a,y\n")
         yield process, checkpoint, b"".join(lines)
         process.kill()
