@@ -217,7 +217,10 @@ def test_a_closed_output(tmp_path, rows):
 @pytest.mark.parametrize("reader", ["true", "head -n 1 > /dev/null"])
 def test_a_pipe_that_its_reader_closes(tmp_path, rows, reader):
     halfwidth.fit(rows, target="y", checkpoint=tmp_path / "model")
-    script = f"{' '.join(map(repr, COMMAND))} predict {tmp_path / 'model'} {rows} | {reader}; echo ${{PIPESTATUS[0]}}"
+    head, *lines = rows.read_text().splitlines(keepends=True)
+    many = tmp_path / "many.csv"  # whose predictions are more than a pipe holds
+    many.write_text(head + "".join(lines) * (1 + 100_000 // len(lines)))
+    script = f"{' '.join(map(repr, COMMAND))} predict {tmp_path / 'model'} {many} | {reader}; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
     said = [line for line in done.stderr.splitlines() if "compiling" not in line]
     assert done.stdout.strip() == "2", done.stderr
