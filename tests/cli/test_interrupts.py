@@ -39,9 +39,9 @@ def spans(tmp_path):
     return list((tmp_path / "cache").rglob("*.span"))
 
 
-STUDY = "study swap-game --steps 100000 --replicates 400 --methods fixed-batches --jobs 1".split()
+STUDY = "study swap-game --steps 100000 --replicates 400 --methods fixed-batches --jobs 2".split()
 BATTERY = "battery --rows swap-game:rho=0.5 --methods fixed-batches --replicates 20000 --jobs 2".split()
-REPRODUCE = "reproduce independent --jobs 1".split()
+REPRODUCE = "reproduce independent --jobs 2".split()
 
 
 @pytest.mark.parametrize(
