@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from io import BytesIO
 
-from matplotlib.figure import Figure
+from halfwidth.errors import MissingExtra
+
+try:
+    from matplotlib.figure import Figure
+except ImportError as error:
+    raise MissingExtra.named("matplotlib", "plots") from error
 
 
 class Picture(Figure):
