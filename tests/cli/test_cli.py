@@ -17,6 +17,13 @@ def test_help_names_every_command():
     assert all(name in shown for name in ("demo", "study", "problems", "methods"))
 
 
+def test_the_package_runs_as_a_module():
+    shown = subprocess.run(
+        [sys.executable, "-m", "halfwidth", "methods", "--json", "-"], capture_output=True, check=True
+    )
+    assert json.loads(shown.stdout) == json.loads(halfwidth("methods", "--json", "-").stdout)
+
+
 @pytest.mark.parametrize("kind", ["problems", "methods"])
 def test_lists_come_as_a_table_and_as_json(kind):
     rows = json.loads(halfwidth(kind, "--json", "-").stdout)
