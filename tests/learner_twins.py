@@ -39,31 +39,51 @@ def minibatch_bootstrap(rows, gradient, curvature, steps, rng, copies, batch):
     return averages[0], averages[1:]
 
 
-def plug_in(points, rows, gradient, hessian, batch=None):
-    """A^-1 S A^-T; S is the mean g g', or the long-run covariance from batches of so many rows."""
+def deletions(H, r, W=None):
+    """(A - H_b)^-1 r_b of every batch, and the degrees of freedom of every coefficient, from Gamma itself."""
+    K, dim = r.shape
+    W, inv = np.eye(K) if W is None else W, np.linalg.inv(H.sum(axis=0))
+    u = np.array([np.linalg.solve(H.sum(axis=0) - h, v) for h, v in zip(H, r, strict=True)])
+    middle = -np.einsum("bij,jk,ckl->bcil", H, inv, H)
+    middle[np.arange(K), np.arange(K)] += H
+    df = np.empty(dim)
+    for j in range(dim):
+        a = np.array([np.linalg.solve((np.eye(dim) - h @ inv).T, inv[:, j]) for h in H])
+        form = W @ np.einsum("bi,bcij,cj->bc", a, middle, a)
+        df[j] = np.trace(form) ** 2 / np.trace(form @ form)
+    return u, df
+
+
+def plug_in(points, rows, gradient, hessian):
+    """A^-1 S A^-T with S the mean g g'."""
     grads = np.array([gradient(point, row) for point, row in zip(points, rows, strict=True)])
     A = np.mean([hessian(point, row) for point, row in zip(points, rows, strict=True)], axis=0)
-    if batch is None:
-        S = grads.T @ grads / len(rows)
-    else:
-        means = grads[: len(rows) // batch * batch].reshape(-1, batch, grads.shape[1]).mean(axis=1)
-        S = batch * np.cov(means.T, ddof=1)
-    return np.linalg.inv(A) @ S @ np.linalg.inv(A).T
+    return np.linalg.inv(A) @ (grads.T @ grads / len(rows)) @ np.linalg.inv(A).T
+
+
+def plug_in_long_run(points, rows, gradient, hessian, batch):
+    """The covariance and degrees of freedom from whole batches of so many rows."""
+    grads = np.array([gradient(point, row) for point, row in zip(points, rows, strict=True)])
+    H = np.array([hessian(point, row) for point, row in zip(points, rows, strict=True)])
+    edges = np.arange(0, len(rows), batch)
+    u, df = deletions(np.add.reduceat(H, edges), np.add.reduceat(grads.mean(axis=0) - grads, edges))
+    return len(rows) * u.T @ u, df
 
 
 def one_step(points, rows, gradient, hessian, batch):
-    """The centre A^-1 B, what each batch's residual B_j - A_j c adds to its error, and A; a short last batch joins."""
+    """The centre A^-1 B, what each batch's residual B_j - A_j c adds to its error, and the A_j; a short last one joins."""
     A = np.array([hessian(point, row) for point, row in zip(points, rows, strict=True)])
     grads = np.array([gradient(point, row) for point, row in zip(points, rows, strict=True)])
     B = np.einsum("kij,kj->ki", A, points) - grads
     centre = np.linalg.solve(A.sum(axis=0), B.sum(axis=0))
     residuals = B - A @ centre
     count = (len(rows) + batch // 2) // batch
-    sums = [part.sum(axis=0) for part in np.split(residuals, batch * np.arange(1, count))]
-    return centre, np.linalg.solve(A.sum(axis=0), np.array(sums).T).T, A.sum(axis=0)
+    edges = batch * np.arange(count)
+    influences = np.linalg.solve(A.sum(axis=0), np.add.reduceat(residuals, edges).T).T
+    return centre, influences, np.add.reduceat(A, edges)
 
 
-def one_step_choice(influences, length, floor):
+def one_step_choice(influences, A, length, floor):
     """Double batches while they are shorter than the floor or in doubt, if the shortest are in doubt at all."""
 
     def joined(x):
@@ -80,12 +100,12 @@ def one_step_choice(influences, length, floor):
 
     doubt = doubted(influences)
     while doubt and len(influences) >= 16 and (length < floor or doubted(influences)):
-        influences, length = joined(influences), 2 * length
-    return influences, length
+        influences, A, length = joined(influences), joined(A), 2 * length
+    return influences, A, length
 
 
 def renewable_newton(rows, gradient, hessian, minimise, chunk, batch, burn_in=0):
-    """theta_j of every chunk, the centre, and what each batch adds to its error; the prior is one row's at theta_0 = 0.
+    """theta_j of every chunk, the centre, the H_b and the residuals; the prior is one row's at theta_0 = 0.
 
     `minimise(rows, Q, centre)` finds the minimum of the rows' loss plus (theta - centre)' Q (theta - centre) / 2.
     """
@@ -102,8 +122,8 @@ def renewable_newton(rows, gradient, hessian, minimise, chunk, batch, burn_in=0)
         expanded += list(zip(H, B, strict=True))
     H, B = (np.array(values)[burn_in:] for values in zip(*expanded, strict=True))
     centre = np.linalg.solve(H.sum(axis=0), B.sum(axis=0))
-    sums = np.add.reduceat(B - H @ centre, np.arange(0, len(B), batch))
-    return np.array(thetas), centre, np.linalg.solve(H.sum(axis=0), sums.T).T
+    edges = np.arange(0, len(B), batch)
+    return np.array(thetas), centre, np.add.reduceat(H, edges), np.add.reduceat(B - H @ centre, edges)
 
 
 def higrad(rows, gradient, curvature, step, shared, burn_in=0):

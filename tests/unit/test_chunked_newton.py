@@ -7,7 +7,8 @@ from scipy.optimize import root
 import learner_twins
 from halfwidth import Problem
 from halfwidth.errors import NotIdentified
-from halfwidth.inference.longrun import long_run_covariance
+from halfwidth.inference.autoregressive_bias import shortfall
+from halfwidth.inference.longrun import andrews_bandwidth, kernel_weights
 from halfwidth.learners import ChunkedNewton
 from halfwidth.learners.newton.chunked import CHUNK_ROWS
 from halfwidth.problems import problem
@@ -27,7 +28,7 @@ def minimise(rows, Q, centre):
 def test_renewable_newton_is_its_definition(burn_in):
     """Two full chunks and one that is expanded for the result only; the burn-in ends within a chunk."""
     rows = logistic_rows(700)
-    thetas, centre, influences = learner_twins.renewable_newton(
+    thetas, centre, H, residuals = learner_twins.renewable_newton(
         rows, gradient, hessian, minimise, CHUNK_ROWS, 8, burn_in
     )
     learner = ChunkedNewton(LOGISTIC, burn_in=burn_in)
@@ -36,11 +37,17 @@ def test_renewable_newton_is_its_definition(burn_in):
         np.testing.assert_allclose(path[CHUNK_ROWS * (j + 1) - 1], thetas[j], atol=1e-4)
     result = learner.result()
     np.testing.assert_allclose(result.params, centre, atol=1e-5)  # theta_j is found to 1e-4 of the way to it
-    long_run = long_run_covariance(influences)
-    n = 700 - burn_in
-    np.testing.assert_allclose(result.covariance, n * long_run.covariance * n / (n - DIM), rtol=1e-4, atol=1e-6)
-    assert result.law.degrees_of_freedom == pytest.approx(long_run.degrees_of_freedom, rel=1e-4)
-    assert result.diagnostics.notes[0].startswith(f"batches: {len(influences)} of 8 rows, covariances over about")
+    n, K = 700 - burn_in, len(H)
+    bandwidth = min(andrews_bandwidth(np.linalg.solve(H.sum(axis=0), residuals.T).T), K / 4)
+    W = kernel_weights(K, bandwidth)[np.abs(np.subtract.outer(np.arange(K), np.arange(K)))]
+    u, df = learner_twins.deletions(H, residuals, W)
+    assert 1.0 < bandwidth < 3.0  # too few batches to merge them, and dependence for a kernel
+    information = np.array([np.diag(np.linalg.inv(H.sum(axis=0) - h) - np.linalg.inv(H.sum(axis=0))) for h in H])
+    u = u * np.sqrt(shortfall(u, information, bandwidth))
+    np.testing.assert_allclose(result.covariance, n * u.T @ W @ u, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(result.df, df, rtol=1e-3)
+    assert result.law.degrees_of_freedom == pytest.approx(np.median(df), rel=1e-3)
+    assert result.diagnostics.notes[0].startswith(f"batches: {K} of 8 rows, covariances over about")
 
 
 def test_the_linear_centre_is_least_squares_and_reading_changes_nothing():
@@ -109,3 +116,20 @@ def test_long_dependence_is_said():
 def test_a_direction_without_curvature_is_named():
     with pytest.raises(NotIdentified, match="singular"):
         ChunkedNewton(LINEAR).consume(linear_rows(500) * np.array([1.0, 0.0, 1.0, 1.0])).result()
+
+
+def test_a_rare_column_has_its_own_degrees_of_freedom_and_a_lone_one_is_refused():
+    rows = linear_rows(4_000)
+    rows[:, DIM] -= rows[:, DIM - 1]
+    rows[:, DIM - 1] = 0.0
+    for at in (100, 1_100, 2_100, 3_100):
+        rows[at : at + 30, DIM - 1] = 1.0
+    result = ChunkedNewton(LINEAR).consume(rows).result()
+    assert result.df[-1] < 8.0 < 40.0 < result.df[0]
+    assert result.coefficient_status == ("ok", "ok", "rare")
+    rows[200:, DIM - 1] = 0.0
+    rows[100:200, DIM - 1] = 0.0
+    rows[100:104, DIM - 1] = 1.0
+    lone = ChunkedNewton(LINEAR).consume(rows).result()
+    assert lone.coefficient_status == ("ok", "ok", "unidentified")
+    assert np.isfinite(lone.bse).tolist() == [True, True, False]

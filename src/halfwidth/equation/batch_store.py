@@ -42,8 +42,8 @@ class BatchStore(Stored):
         Rows of a batch, until neighbours merge for the first time.
     capacity : int, optional
         Most batches, an even number; by default as many as `capacity_for` allows.
-    deployed, hessians : bool
-        Whether T, the deployed theta, and H are kept.
+    deployed : bool
+        Whether T, the deployed theta, is kept.
     single : bool
         Whether the batches' own H are kept in single precision, and only their sum in double: for wide rows. Then rows
         must come through `add`.
@@ -64,7 +64,6 @@ class BatchStore(Stored):
         capacity: int | None = None,
         *,
         deployed: bool = False,
-        hessians: bool = True,
         single: bool = False,
         lower: bool = False,
         reference: ArrayLike | None = None,
@@ -72,12 +71,12 @@ class BatchStore(Stored):
         self.dim, self.first_length, self.lower = dim, length, lower
         self.capacity = capacity_for(dim) if capacity is None else capacity
         self.reference = np.zeros(dim) if reference is None else np.array(reference, dtype=np.float64)
-        K, side = self.capacity, dim if hessians else 0
-        shapes = ((K, side, side), (K, dim), (K, dim if deployed else 0), (K,), (K,))
+        K = self.capacity
+        shapes = ((K, dim, dim), (K, dim), (K, dim if deployed else 0), (K,), (K,))
         self.single = single
         matrices = np.zeros(shapes[0], dtype=np.float32 if single else np.float64)
         self.sums = Sums(matrices, *(np.zeros(shape) for shape in shapes[1:]))
-        self._closed = np.zeros((side, side))  # the sum of H over all batches but the open one; over all if single
+        self._closed = np.zeros((dim, dim))  # the sum of H over all batches but the open one; over all if single
         self.open, self.length = 0, length
 
     def clear(self) -> None:
@@ -232,7 +231,6 @@ class BatchStore(Stored):
             int(state["first_length"]),
             int(state["capacity"]),
             deployed=np.shape(state["T"])[-1] > 0,
-            hessians=np.shape(state["H"])[-1] > 0,
             single=state["H"].dtype == np.float32,
             lower=bool(state["lower"]),
             reference=state["reference"],

@@ -35,13 +35,13 @@ def capacity_for(dim: int, most_batches: int = MOST_BATCHES, most_numbers: int =
 
 
 def _fits(state: State) -> bool:
-    K, open_, sides = state["capacity"], state["open"], (state["H"].shape[1], state["T"].shape[1])
-    dim, powers = len(state["reference"]), state["length"] // state["first_length"]
+    K, open_, dim = state["capacity"], state["open"], len(state["reference"])
+    powers = state["length"] // state["first_length"]
     return (
         open_ < K
         and K % 2 == 0
-        and 2 * capacity_for(max(sides[0], 1)) >= K  # room is made for them all
-        and all(side in (0, dim) for side in sides)
+        and 2 * capacity_for(max(dim, 1)) >= K  # room is made for them all
+        and state["T"].shape[1] in (0, dim)
         and state["first_length"] * powers == state["length"]
         and powers & (powers - 1) == 0
         and bool(state["n"][open_] < state["length"])
@@ -58,8 +58,8 @@ BATCH_STORE_SCHEMA = Schema(
         "open": Whole(0, MOST_BATCHES, doc="which batch is being filled"),
         "lower": Bool(doc="whether only the lower triangle of H is kept"),
         "reference": Array(("dim",), doc="what b and T are relative to"),
-        "closed": Array(("side", "side"), doc="sum of H over the closed batches"),
-        "H": Array(("used", "side", "side"), any_width=True, doc="sums of Hessians"),
+        "closed": Array(("dim", "dim"), doc="sum of H over the closed batches"),
+        "H": Array(("used", "dim", "dim"), any_width=True, doc="sums of Hessians"),
         "b": Array(("used", "dim"), doc="sums of H (l - reference) - g"),
         "T": Array(("used", "wide"), doc="sums of deployed theta - reference, where that is kept"),
         "n": Array(("used",), low=0.0, doc="rows"),

@@ -2,7 +2,8 @@
 
 A coefficient that rests on a few batches has few, whatever the others have (`halfwidth.equation.jackknife`). Below
 `FEWEST` there is no interval: estimate, and NaN for its error. Joint statements are Hotelling's with the smallest
-degrees of freedom among their directions.
+degrees of freedom among their directions. A law without a number of them, as the normal one, stands for every
+direction.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.equation.errors import Errors
+from halfwidth.equation.equation import Equation
+from halfwidth.equation.errors import DirectionErrors, Errors, jackknife_errors
 from halfwidth.equation.wide_errors import WideErrors
 from halfwidth.errors import NotIdentified
+from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.inference.laws import LimitLaw
 from halfwidth.inference.result import Result
 from halfwidth.inference.student_law import StudentLaw, student_quantile, student_tail
@@ -23,6 +26,8 @@ from halfwidth.kernels.arrays import Vector
 
 FEWEST = 2.0
 """Fewer degrees of freedom give no interval."""
+FEW, FEW_OF_ALL = 8.0, 0.75
+"""With fewer of them, and less than this share of those that equal batches give, a coefficient is `rare`."""
 _AT_ONCE = 4_096
 
 
@@ -53,6 +58,8 @@ class EquationResult(Result):
 
     def degrees_of_freedom(self, directions: Vector) -> Vector:
         """Of each direction (m, d): two moments of its own quadratic form; a coefficient's are known already."""
+        if np.isinf(self.law.degrees_of_freedom):
+            return np.full(len(directions), np.inf)
         used = directions != 0.0
         found = np.where(used, self.df, np.inf).min(axis=1, initial=np.inf)
         if not isinstance(self.errors, Errors):
@@ -70,7 +77,8 @@ class EquationResult(Result):
         return student_tail(t, self.degrees_of_freedom(directions))
 
     def _joint_law(self, directions: Vector) -> LimitLaw:
-        return StudentLaw(float(self.degrees_of_freedom(directions).min()))
+        fewest = float(self.degrees_of_freedom(directions).min())
+        return self.law if np.isinf(fewest) else StudentLaw(fewest)
 
     def _check_directions(self, direction: ArrayLike) -> Vector:
         v = super()._check_directions(direction)
@@ -91,3 +99,41 @@ class EquationResult(Result):
 
     def _full_covariance(self, asked: str) -> Vector:
         return self.covariance if asked == "cov_params()" else np.where(np.isnan(self.covariance), 0.0, self.covariance)
+
+
+@dataclass(frozen=True)
+class Jackknifed:
+    """What a learner's result is made of: the errors of every coefficient, NaN where there is none."""
+
+    errors: Errors
+    along: DirectionErrors
+    covariance: Vector
+    """Of the root."""
+    df: Vector
+
+    @classmethod
+    def of(cls, equation: Equation, residuals: Vector, *, independent: bool = False) -> Jackknifed:
+        """By deleting batches in time order, or independent ones, of an equation that determines its root."""
+        errors = jackknife_errors(equation, residuals, equation.A.sum(axis=0), independent=independent)
+        along = errors.along(np.eye(residuals.shape[1]))
+        df = np.where(along.undetermined, 0.0, along.degrees_of_freedom())
+        covariance, refused = along.covariance(), ~(df >= FEWEST)
+        covariance[refused] = np.nan
+        covariance[:, refused] = np.nan
+        return cls(errors, along, covariance, df)
+
+    @property
+    def law(self) -> StudentLaw:
+        """With the median degrees of freedom, for what asks for one number."""
+        usual = self.df[self.df >= FEWEST]
+        return StudentLaw(float(np.median(usual)) if usual.size else FEWEST)
+
+    def diagnostics(self, flags: tuple[tuple[str, str], ...], notes: tuple[str, ...]) -> Diagnostics:
+        """With the flags of every coefficient: `unidentified` or `rare`."""
+        few = min(FEW, FEW_OF_ALL * (self.errors.batches - 1.0))
+        found = tuple(
+            ("unidentified",) if hidden else ("rare",) * (not df >= few)
+            for hidden, df in zip(self.along.undetermined, self.df, strict=True)
+        )
+        own = found if any(found) else ()
+        return Diagnostics(self.law.degrees_of_freedom, flags=flags, notes=notes, coefficient_flags=own)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from halfwidth.inference.result import Result
-from halfwidth.inference.student_law import StudentLaw
+from halfwidth.inference.student_law import student_quantile
 from halfwidth.inference.trail import Trail, influence_trail
 from halfwidth.kernels.arrays import Vector
 
@@ -58,6 +58,22 @@ def too_short(influences: Vector, deviations: float = _DEVIATIONS) -> bool:
     return False
 
 
+def inflations(x: Vector, df: Vector) -> Vector:
+    """By how much longer batches widen intervals with influences x (K, m) and degrees of freedom df; at least 1."""
+    plain, factors = batch_variance(x), np.ones(x.shape[1])
+    longer = in_pairs(x)
+    for _ in range(2):
+        if len(longer) < 2:
+            break
+        ratio = batch_variance(longer) / np.where(plain > 0.0, plain, np.inf)
+        fewer = np.minimum(len(longer) - 1.0, df)
+        wider = np.sqrt(ratio) * student_quantile(_LEVEL, fewer) / student_quantile(_LEVEL, df)
+        beyond = ratio > ratio_limit(len(x), len(longer))
+        factors = np.where(beyond, np.maximum(factors, wider), factors)
+        longer = in_pairs(longer)
+    return factors
+
+
 @dataclass(frozen=True)
 class BatchesResult(Result):
     """A result with the influences (K, d) of its batches."""
@@ -74,18 +90,7 @@ class BatchesResult(Result):
 
     def inflations(self, directions: Vector) -> Vector:
         """By how much longer batches widen the interval of each direction (m, d); 1 where they do not."""
-        x = self.influences @ directions.T
-        plain, factors = batch_variance(x), np.ones(len(directions))
-        longer = in_pairs(x)
-        for _ in range(2):
-            if len(longer) < 2:
-                break
-            ratio = batch_variance(longer) / np.where(plain > 0.0, plain, np.inf)
-            wider = np.sqrt(ratio) * StudentLaw(len(longer) - 1.0).quantile(_LEVEL) / self.law.quantile(_LEVEL)
-            beyond = ratio > ratio_limit(len(x), len(longer))
-            factors = np.where(beyond, np.maximum(factors, wider), factors)
-            longer = in_pairs(longer)
-        return factors
+        return inflations(self.influences @ directions.T, self.degrees_of_freedom(directions))
 
     def _variances(self, rows: Vector) -> Vector:
         return np.asarray(super()._variances(rows) * self.inflations(rows) ** 2)

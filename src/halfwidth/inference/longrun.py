@@ -12,7 +12,7 @@ with the quadratic spectral kernel k, positive definite by construction, and the
 where s_a^2 is the innovations' share of the variance of coordinate a. The factor kbar, the mean of the m x m matrix K
 = k(|i - j| / S), undoes what centring takes away. The degrees of freedom are those of the chi-square with the mean
 and the variance that the estimate has when batches are independent: nu = tr(PK)^2 / tr(PKPK) with the centring matrix
-P = I - 11'/m. Batches of rows in groups that are independent of each other need no kernel: S = 0.
+P = I - 11'/m.
 """
 
 from __future__ import annotations
@@ -35,20 +35,6 @@ class LongRun:
     covariance: Vector
     bandwidth: float
     degrees_of_freedom: float
-
-
-def long_run_flags(long_run: LongRun, batches: int, n: int) -> tuple[tuple[str, str], ...]:
-    """A warning where n rows in so many batches hold too few independent pieces."""
-    nu = long_run.degrees_of_freedom
-    if nu >= FEW_DEGREES_OF_FREEDOM and long_run.bandwidth < batches / 4.0:
-        return ()
-    return (
-        (
-            "long-dependence",
-            f"rows stay correlated over a large part of the {n:,} rows seen ({nu:.0f} degrees of freedom): the "
-            "standard errors are rough and may be too small. Feed more rows, or model trend and season",
-        ),
-    )
 
 
 def quadratic_spectral(x: Vector) -> Vector:
@@ -91,27 +77,15 @@ def kernel_degrees_of_freedom(m: int, bandwidth: float) -> float:
     return (m - m * mean) ** 2 / second
 
 
-def long_run_covariance(z: Vector, *, independent: bool = False) -> LongRun:
+def long_run_covariance(z: Vector) -> LongRun:
     """V, S and nu for batch sums z, one in each row, whose total is (nearly) zero."""
     m = len(z)
-    bandwidth = 0.0 if independent else min(andrews_bandwidth(z), m / 4.0)
+    bandwidth = min(andrews_bandwidth(z), m / 4.0)
     kernel = kernel_weights(m, bandwidth)
     smoothed = toeplitz_product(kernel, z)
     mean = float(toeplitz_product(kernel, np.ones((m, 1))).sum()) / m**2
     covariance = z.T @ smoothed / (1.0 - mean)
-    nu = kernel_degrees_of_freedom(m, bandwidth)
-    if independent:
-        nu = _uneven(z, nu)
-    return LongRun(0.5 * (covariance + covariance.T), bandwidth, nu)
-
-
-def _uneven(z: Vector, nu: float) -> float:
-    """Fewer degrees of freedom when a few batches carry most of the variance."""
-    spread = np.einsum("ja,ja->a", z, z)
-    shares = z[:, spread > 0.0] ** 2 / spread[spread > 0.0]
-    expected = 3.0 / len(z)  # sum of squared shares of m equal normal batches
-    excess = float(np.median(np.sum(shares**2, axis=0))) / expected if shares.size else 1.0
-    return max(nu / max(excess, 1.0), 1.0)
+    return LongRun(0.5 * (covariance + covariance.T), bandwidth, kernel_degrees_of_freedom(m, bandwidth))
 
 
 def toeplitz_product(kernel: Vector, z: Vector) -> Vector:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from halfwidth.equation.result import EquationResult
 from halfwidth.errors import Diverged, InputError, NotEnoughData
 from halfwidth.inference import NormalLaw, Result
 from halfwidth.kernels.arrays import Function, Vector
@@ -60,7 +61,10 @@ class OwnResult(Learner):
             needed = self.warm_start + self.burn_in + self._rows_needed()
             raise NotEnoughData.rows(f"an interval by {self.name}", self.n_seen, needed)
         result = self._own_result()
-        if not np.isfinite(result.covariance).all():
+        covariance = result.covariance
+        if isinstance(result, EquationResult):
+            covariance = covariance[np.ix_(~result.refused, ~result.refused)]
+        if not np.isfinite(covariance).all():
             raise Diverged(f"a trajectory of {self.name} diverged: its covariance is not finite; take smaller steps")
         if critical == "normal":
             result = replace(result, law=NormalLaw())

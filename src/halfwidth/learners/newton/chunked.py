@@ -13,8 +13,8 @@ For squared loss c is least squares, exactly. A prior of one row's weight around
 identify theta_j; it moves theta_j only, where the loss is expanded, and never enters the equation for c. Rows of a
 chunk that is not full yet are expanded when a result is asked for. A burn-in moves theta_j and is then left out of c.
 
-The covariance of c is A^-1 V A^-1 with V the long-run covariance of the residuals r_b = U_b + H_b (theta_b - c) of
-batches (`halfwidth.inference.longrun`): between 128 and 256 of them, of 8 rows at first.
+The covariance of c comes from deleting batches, between 128 and 256 of them, of 8 rows at first, under a kernel that
+sees what is correlated across them; every coefficient has its own degrees of freedom (`halfwidth.equation.errors`).
 
 Steps are damped by the gradient alone, so that no loss has to be given (`halfwidth.equation.newton`).
 
@@ -42,9 +42,8 @@ from numpy.typing import NDArray
 
 from halfwidth.equation import BatchStore, Equation, restored_store, solve_spd
 from halfwidth.equation.newton import damped_newton
-from halfwidth.inference import Diagnostics, Result
-from halfwidth.inference.longrun import long_run_covariance, long_run_flags
-from halfwidth.inference.student_law import StudentLaw
+from halfwidth.equation.result import EquationResult, Jackknifed
+from halfwidth.inference.longrun import FEW_DEGREES_OF_FREEDOM, long_dependence
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.learner_state import State, batches_hold_iterates
 from halfwidth.learners.newton.expansion import Expansion, expand_at, stream_batches
@@ -73,7 +72,7 @@ class ChunkedNewton(OwnResult):
     Notes
     -----
     Chunks of rows are linearised at the estimate so far; the result is the root of the sum of the linearised equations,
-    with a long-run covariance over batches of scores. Not valid for state-dependent data. A `step` given to it serves a
+    with errors from deleting batches under a kernel and degrees of freedom of every coefficient. Not valid for state-dependent data. A `step` given to it serves a
     warm start only.
 
     References
@@ -163,16 +162,19 @@ class ChunkedNewton(OwnResult):
         theta, hessian = found.theta, found.hessian - Q
         return theta, expansion.relative_to(theta - self._theta_0), hessian
 
-    def _own_result(self) -> Result:
-        n, dim, batches = self.n_iterates, self.problem.dim, self._batches
+    def _own_result(self) -> EquationResult:
+        n, batches = self.n_iterates, self._batches
         if self._filled > self._forgotten:
             batches = batches.copy()
             self._expanded(self._chunk[: self._filled])[1][self._forgotten :].enter(batches)
-        centre, influences = Equation.of(batches).solve()
-        long_run = long_run_covariance(influences)
-        nu, K = long_run.degrees_of_freedom, len(influences)
-        bandwidth = long_run.bandwidth * batches.length
-        notes = (f"batches: {K} of {batches.length:,} rows, covariances over about {bandwidth:,.0f} rows",)
-        diagnostics = Diagnostics(nu, flags=long_run_flags(long_run, K, n), notes=notes)
-        covariance = n * long_run.covariance * n / (n - dim)
-        return Result(self._theta_0 + centre, covariance, n, StudentLaw(nu), self.name, diagnostics)
+        equation = Equation.of(batches)
+        centre, _ = equation.solve()
+        found = Jackknifed.of(equation, equation.residuals(centre))
+        K, bandwidth, length = found.errors.batches, found.errors.bandwidth, batches.length * found.errors.merged
+        notes = (f"batches: {K} of {length:,} rows, covariances over about {bandwidth * length:,.0f} rows",)
+        flag = long_dependence(n, K, bandwidth, FEW_DEGREES_OF_FREEDOM)
+        diagnostics = found.diagnostics(() if flag is None else (flag,), notes)
+        return EquationResult(
+            self._theta_0 + centre, n * found.covariance, n, found.law, self.name, diagnostics, errors=found.errors,
+            basis=np.eye(len(centre)), df=found.df,
+        )  # fmt: skip

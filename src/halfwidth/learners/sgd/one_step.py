@@ -6,9 +6,13 @@ and Hessian H_k at theta_bar_{k-1}:
     A = sum H_k,   B = sum H_k theta_bar_{k-1} - g_k,   centre c = A^-1 B.
 
 Steps move the linearisation points only, so the bias of the average, of the order of the steps, is gone from c to first
-order; for squared loss c is least squares, exactly. With the batch's own sums A_j, B_j the residuals and covariance are
+order; for squared loss c is least squares, exactly. With the batch's own sums A_j, B_j the influence of a batch, which
+is what deleting it does to c, and the covariance are
 
-    r_j = B_j - A_j c,   Sigma = n A^-1 (K / (K - 1) sum_j r_j r_j') A^-T,   t with K - 1 degrees of freedom.
+    r_j = B_j - A_j c,   u_j = (A - A_j)^-1 r_j,   Sigma = n sum_j u_j u_j',
+
+and every direction is t with its own degrees of freedom (`halfwidth.equation.jackknife`), about K - 1 for a column that
+is much the same in all of the K batches.
 
 The length of the batches is chosen from the data. Residuals mix as fast as the rows do, unless data are
 state-dependent: then they contain the feedback J (theta_{k-1} - theta*), as slow as the deployed steps. So it begins
@@ -33,14 +37,15 @@ linearisation at the running mean, the batches and the choice of their length ar
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from halfwidth.equation import BatchStore, Equation, restored_store
-from halfwidth.inference import Diagnostics
-from halfwidth.inference.batch_result import BatchesResult, in_pairs, too_short
-from halfwidth.inference.student_law import StudentLaw
+from halfwidth.equation.result import EquationResult, Jackknifed
+from halfwidth.inference.batch_result import in_pairs, inflations, too_short
+from halfwidth.inference.trail import Trail, influence_trail
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import capped_step, no_cap
@@ -85,6 +90,26 @@ def gather(sample: Function, gradient: Function, curvature: Function, hessian: F
                 mean[j] += (theta[j] - mean[j]) / (path.first + i + 1)
 
     return one_step_steps
+
+
+@dataclass(frozen=True)
+class OneStepResult(EquationResult):
+    """A result with the influences (K, d) of its batches; longer ones are taken wherever they give more."""
+
+    influences: Vector = field(default_factory=lambda: np.empty((0, 0)))
+
+    @property
+    def bse(self) -> Vector:
+        """Standard errors of the coefficients; NaN for those without an interval."""
+        factors = inflations(self.influences, self.degrees_of_freedom(np.eye(self.params.size)))
+        return np.asarray(np.sqrt(np.diag(self.covariance) / self.n) * factors)
+
+    def _trail(self) -> Trail:
+        return influence_trail(self.params, self.influences, self.n)
+
+    def _variances(self, rows: Vector) -> Vector:
+        factors = inflations(self.influences @ rows.T, self.degrees_of_freedom(rows))
+        return np.asarray(super()._variances(rows) * factors**2)
 
 
 class OneStep(OwnResult):
@@ -145,29 +170,30 @@ class OneStep(OwnResult):
     def _restore_parts(self, state: State) -> None:
         self._batches = restored_store(self._batches, state["batches"])
 
-    def _own_result(self) -> BatchesResult:
+    def _own_result(self) -> OneStepResult:
         n, shortest = self.n_iterates, self._batches.length
         equation = Equation.of(self._batches)
         centre, influences = equation.solve()
         floor = CORRELATION_TIMES * self._correlation_time(equation.A.sum(axis=0) / n)
         chosen, length = long_enough(influences, shortest, floor)
+        while len(equation.rows) > len(chosen):
+            equation = equation.in_pairs()
         K = len(chosen)
-        notes = [f"batches: {K} of {length:,} rows"]
+        notes = f"batches: {K} of {length:,} rows"
         if length > shortest:
-            notes[0] += f"; those of {shortest:,} rows were still correlated, and steps forget over {floor / 5:,.0f}"
-        flags = []
+            notes += f"; those of {shortest:,} rows were still correlated, and steps forget over {floor / 5:,.0f}"
+        flags = ()
         if too_short(chosen) or shortest < length < floor:
-            flags.append(
-                (
-                    "short-batches",
-                    f"batches of {length:,} rows are still correlated, the interval is likely too short; feed more "
-                    "rows, or take larger steps",
-                )
+            text = (
+                f"batches of {length:,} rows are still correlated, the interval is likely too short; feed more rows, "
+                "or take larger steps"
             )
-        diagnostics = Diagnostics(K - 1.0, flags=tuple(flags), notes=tuple(notes))
-        covariance = n * K / (K - 1.0) * (chosen.T @ chosen)
-        law = StudentLaw(K - 1.0)
-        return BatchesResult(self._theta_0 + centre, covariance, n, law, self.name, diagnostics, influences=chosen)
+            flags = (("short-batches", text),)
+        found = Jackknifed.of(equation, equation.residuals(centre), independent=True)
+        return OneStepResult(
+            self._theta_0 + centre, n * found.covariance, n, found.law, self.name, found.diagnostics(flags, (notes,)),
+            errors=found.errors, basis=np.eye(len(centre)), df=found.df, influences=found.along.deleted.influences,
+        )  # fmt: skip
 
     def _correlation_time(self, hessian: Vector) -> float:
         """1 / (eta_n lambda), in rows; infinite where the mean Hessian is not positive."""

@@ -3,13 +3,17 @@
 | paper             | naive                                  | with `long_run=True`                           |
 |-------------------|----------------------------------------|------------------------------------------------|
 | A = E grad^2 F    | mean of the Hessians at theta_{k-1}    | the same at theta_bar_{k-1}                    |
-| S, gradient noise | mean of g_k g_k' at theta_{k-1}        | batch means of g_k at theta_bar_{k-1}, centred |
-| law               | normal                                 | t, one degree less than there are batches      |
+| S, gradient noise | mean of g_k g_k' at theta_{k-1}        | batch sums of g_k at theta_bar_{k-1}, centred  |
+| law               | normal                                 | t, each coefficient with its own degrees       |
 
 The naive estimator (X. Chen, J. D. Lee, X. T. Tong and Y. Zhang, Annals of Statistics 48, 2020) assumes that gradients
 of different rows are uncorrelated: under dependence its intervals are too short. Gradients at the average mix as fast
 as the rows do, not as slowly as the iterates, so short batches give their long-run covariance; here between 128 and 256
-batches are kept, of 50 rows at first.
+batches are kept, of 50 rows at first. With the sums G_b and H_b of a batch of n_b rows
+
+    r_b = n_b / n sum_c G_c - G_b,   u_b = (sum_c H_c - H_b)^-1 r_b,   Sigma = n sum_b u_b u_b',
+
+where a batch is deleted from the Hessian too (`halfwidth.equation.jackknife`): to first order this is A^-1 S A^-1.
 
 Neither is right for state-dependent data. There the mean field moves with theta also through the data, its
 Jacobian is A = E grad^2 F + J with J = d/dtheta' E_{pi_theta'} grad F(theta), and the Hessian alone is not A.
@@ -21,16 +25,15 @@ from typing import ClassVar, Unpack
 
 import numpy as np
 
-from halfwidth.equation import BatchStore, restored_store
+from halfwidth.equation import BatchStore, Equation, restored_store
+from halfwidth.equation.result import EquationResult, Jackknifed
 from halfwidth.inference import Diagnostics, NormalLaw, Result
-from halfwidth.inference.laws import LimitLaw
-from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.rows import Path, RowData
 from halfwidth.kernels.steps import capped_step, no_cap
 from halfwidth.learners.base import LearnerOptions
 from halfwidth.learners.learner_state import State, batches_hold_iterates
-from halfwidth.learners.newton.expansion import Expansion
+from halfwidth.learners.newton.expansion import Expansion, stream_batches
 from halfwidth.learners.own_result import OwnResult, needed_hessian, sandwich
 from halfwidth.learners.sgd.row_expansions import RowExpansions
 from halfwidth.problems import Problem
@@ -39,7 +42,6 @@ from halfwidth.state.fields import Array, Bool, Fields
 from halfwidth.state.schema import Relation
 
 FIRST_LENGTH = 50
-MOST_BATCHES = 256
 FEWEST_BATCHES = 8
 
 
@@ -107,7 +109,7 @@ class PlugIn(OwnResult):
         "curvature": Array(("d", "d"), doc="sum of the Hessians"),
         "noise": Array(("d", "d"), doc="sum of g g', for independent rows"),
     }
-    parts: ClassVar[Fields] = {"batches": Nested(BatchStore.SCHEMA, doc="the gradients in batches, for dependent rows")}
+    parts: ClassVar[Fields] = {"batches": Nested(BatchStore.SCHEMA, doc="gradients and Hessians in batches, for dependent rows")}
     relations = (Relation("have every iterate that counts in `parts.batches` with `long_run`, none without", _fits),)
 
     def __init__(self, problem: Problem, *, long_run: bool = False, **options: Unpack[LearnerOptions]) -> None:
@@ -120,7 +122,7 @@ class PlugIn(OwnResult):
         self._mean = self._theta.copy()
         self._curvature = np.zeros((dim, dim))
         self._noise = np.zeros((dim, dim))
-        self._batches = BatchStore(dim, FIRST_LENGTH, MOST_BATCHES, hessians=False)
+        self._batches = stream_batches(dim, FIRST_LENGTH)
         self._expansion = Expansion.empty(len(self._thetas), dim)
         self._set_loops(gather, problem.gradient, problem.curvature or no_cap, hessian)
 
@@ -143,12 +145,7 @@ class PlugIn(OwnResult):
         self._run_loop(draw, rows, thetas, self.step(k), self._averaged(k), self.long_run, work)
         self._curvature += part.hessian()
         if self.long_run:
-            at = 0
-            while at < len(grads):
-                some = grads[at : at + self._batches.free_rows]
-                edges = self._batches.edges(len(some))
-                self._batches.add(edges, np.add.reduceat(some, edges[:-1]), None)
-                at += len(some)
+            part.enter(self._batches)
         else:
             self._noise += grads.T @ grads
 
@@ -160,13 +157,14 @@ class PlugIn(OwnResult):
 
     def _own_result(self) -> Result:
         n = self.n_iterates
-        law: LimitLaw = NormalLaw()
-        noise, blocks = self._noise / n, float(n)
-        if self.long_run:
-            means = self._batches.sums.b[: self._batches.open] / self._batches.length
-            centred = means - means.mean(axis=0)
-            blocks = len(means) - 1.0
-            noise, law = self._batches.length * centred.T @ centred / blocks, StudentLaw(blocks)
-        covariance = sandwich(self._curvature / n, noise)
-        name = "plug-in-longrun" if self.long_run else self.name
-        return Result(self.theta_bar, covariance, n, law, name, Diagnostics(blocks))
+        if not self.long_run:
+            covariance = sandwich(self._curvature / n, self._noise / n)
+            return Result(self.theta_bar, covariance, n, NormalLaw(), self.name, Diagnostics(float(n)))
+        sums = self._batches.closed()
+        equation = Equation(sums.H, -sums.b, sums.n)
+        found = Jackknifed.of(equation, equation.centred_residuals(np.zeros(self.problem.dim)), independent=True)
+        notes = (f"batches: {len(sums.n)} of {self._batches.length:,} rows",)
+        return EquationResult(
+            self.theta_bar, n * found.covariance, n, found.law, "plug-in-longrun", found.diagnostics((), notes),
+            errors=found.errors, basis=np.eye(self.problem.dim), df=found.df,
+        )  # fmt: skip
