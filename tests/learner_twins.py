@@ -71,7 +71,7 @@ def plug_in_long_run(points, rows, gradient, hessian, batch):
 
 
 def one_step(points, rows, gradient, hessian, batch):
-    """The centre A^-1 B, what each batch's residual B_j - A_j c adds to its error, and the A_j; a short last one joins."""
+    """The centre A^-1 B, what each batch's residual B_j - A_j c adds to its error, and A_j; a short last one joins."""
     A = np.array([hessian(point, row) for point, row in zip(points, rows, strict=True)])
     grads = np.array([gradient(point, row) for point, row in zip(points, rows, strict=True)])
     B = np.einsum("kij,kj->ki", A, points) - grads

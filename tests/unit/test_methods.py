@@ -34,6 +34,8 @@ def stated_freedom_holds(row, result):
         return nu == round(nu) and nu < ROWS / 2
     if row.freedom.startswith("at most batches - 1"):
         return 0.0 < nu <= len(result.influences) - 1
+    if row.freedom == "each coefficient's own":
+        return ((result.df > 0.0) & (result.df < ROWS / 2)).all()
     return (row.freedom == "two-moment" and 0.0 < nu < ROWS) or (not row.freedom and row.law != "t")
 
 

@@ -72,8 +72,8 @@ class ChunkedNewton(OwnResult):
     Notes
     -----
     Chunks of rows are linearised at the estimate so far; the result is the root of the sum of the linearised equations,
-    with errors from deleting batches under a kernel and degrees of freedom of every coefficient. Not valid for state-dependent data. A `step` given to it serves a
-    warm start only.
+    with errors from deleting batches under a kernel, and degrees of freedom of every coefficient. Not valid for
+    state-dependent data. A `step` given to it serves a warm start only.
 
     References
     ----------

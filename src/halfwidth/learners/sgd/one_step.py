@@ -182,7 +182,7 @@ class OneStep(OwnResult):
         notes = f"batches: {K} of {length:,} rows"
         if length > shortest:
             notes += f"; those of {shortest:,} rows were still correlated, and steps forget over {floor / 5:,.0f}"
-        flags = ()
+        flags: tuple[tuple[str, str], ...] = ()
         if too_short(chosen) or shortest < length < floor:
             text = (
                 f"batches of {length:,} rows are still correlated, the interval is likely too short; feed more rows, "

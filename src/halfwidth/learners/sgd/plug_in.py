@@ -109,7 +109,9 @@ class PlugIn(OwnResult):
         "curvature": Array(("d", "d"), doc="sum of the Hessians"),
         "noise": Array(("d", "d"), doc="sum of g g', for independent rows"),
     }
-    parts: ClassVar[Fields] = {"batches": Nested(BatchStore.SCHEMA, doc="gradients and Hessians in batches, for dependent rows")}
+    parts: ClassVar[Fields] = {
+        "batches": Nested(BatchStore.SCHEMA, doc="gradients and Hessians in batches, for `long_run`")
+    }
     relations = (Relation("have every iterate that counts in `parts.batches` with `long_run`, none without", _fits),)
 
     def __init__(self, problem: Problem, *, long_run: bool = False, **options: Unpack[LearnerOptions]) -> None:
