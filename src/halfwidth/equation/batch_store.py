@@ -178,7 +178,8 @@ class BatchStore(Stored):
     def rebase(self, reference: ArrayLike) -> None:
         """Make the sums relative to another reference."""
         moved = self.reference - np.asarray(reference, dtype=np.float64)
-        self.sums.b[:] += self._whole(self.sums.H) @ moved
+        for at in range(self.batches):
+            self.sums.b[at] += self._whole(self.sums.H[at]) @ moved
         if self.sums.T.shape[1]:
             self.sums.T[:] += self.sums.n[:, None] * moved
         self.reference = self.reference - moved

@@ -165,6 +165,11 @@ class BucketStore(Stored):
         self.n[places] += rows
         self.rows += int(rows.sum())
 
+    def rebase(self, moved: Vector) -> None:
+        """Make b relative to another reference, which is less by `moved` than the one before."""
+        for H, b in zip(self.H, self.b, strict=True):
+            b += H @ moved
+
     def closed(self) -> Sums:
         """The sums of the buckets that hold rows."""
         used = self.n > 0.0

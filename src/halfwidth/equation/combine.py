@@ -4,6 +4,10 @@
 reaches across more than their ends. `concat` is for consecutive pieces: the second began where the first ended. Batches
 are brought to the same length and reference first. Buckets of groups are added one by one, as the same group is in the
 same bucket of both; or group by group while every group still owns one.
+
+Pieces may come in coordinates and weights of their own: with x = M x' and rows that count `factor` times as much,
+
+    H' = factor M'H M,   b' = factor M'b,   reference' = M^-1 reference.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from halfwidth.equation.batch_store import BatchStore
 from halfwidth.equation.batch_sums import Sums
 from halfwidth.equation.buckets import SMALLEST, BucketStore
 from halfwidth.errors import InputError
+from halfwidth.kernels.arrays import Vector
 
 
 def concat(first: BatchStore, second: BatchStore) -> BatchStore:
@@ -65,3 +70,15 @@ def _pool_buckets(first: BucketStore, second: BucketStore) -> BucketStore:
     pooled.add(places, sums.b[: len(places)], sums.H[: len(places)], sums.n[: len(places)])
     pooled._smallest = np.union1d(first._smallest, second._smallest)[:SMALLEST]
     return pooled
+
+
+def recast(store: BatchStore | BucketStore, M: Vector, factor: float) -> None:
+    """Bring a store, in place, to coordinates that M maps to its own, and to other weights; one matrix at a time."""
+    matrices, b = (store.sums.H, store.sums.b) if isinstance(store, BatchStore) else (store.H, store.b)
+    for H in matrices:
+        if H.any():
+            H[:] = factor * (M.T @ H @ M)
+    b[:] = factor * (b @ M)
+    if isinstance(store, BatchStore):
+        store._closed[:] = factor * (M.T @ store._closed @ M)
+        store.reference = np.asarray(np.linalg.solve(M, store.reference), dtype=np.float64)

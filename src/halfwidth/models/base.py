@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import InputError, NotEnoughData, NotIdentified
 from halfwidth.kernels.arrays import Vector
-from halfwidth.models.engine_model import EngineModel
 from halfwidth.models.identification import check_sizes, solvable
+from halfwidth.models.pooling import PooledModel
 from halfwidth.models.results import JSON_SCHEMA, RegressionResult
 from halfwidth.models.run_status import FitWarning
 from halfwidth.models.sklearn_base import check_sample_weight, validate_data
 
 
-class StreamModel(EngineModel):
+class StreamModel(PooledModel):
     """Base of the models: regressions in one pass, with standard errors for rows in time order."""
 
     _y_numeric: ClassVar[bool] = True

@@ -13,6 +13,7 @@ from halfwidth.errors import InputError
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.newton.pooling import pooled
 from halfwidth.learners.newton.renewable import RenewableNewton
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 from halfwidth.models.basis import Basis
@@ -115,6 +116,13 @@ class NewtonEngine:
         self.learner.add_columns(scales)
         self.extremes.add_columns(len(scales), self.y_range)
         self._outcome = None
+
+    def pooled(self, other: NewtonEngine) -> NewtonEngine:
+        """One engine for the rows of both; a suspicion of an earlier pass is looked into afresh."""
+        low, high = min(self.y_range[0], other.y_range[0]), max(self.y_range[1], other.y_range[1])
+        extremes = ColumnExtremes.from_state(self.extremes.to_state())
+        extremes.add_other(other.extremes)
+        return NewtonEngine(pooled(self.learner, other.learner), (low, high), extremes)
 
     def params(self) -> Vector:
         return self.learner.fit().params

@@ -83,6 +83,12 @@ class ColumnExtremes:
             self.active &= self._one_sided()
             self.low[:, ~self.active], self.high[:, ~self.active] = np.inf, -np.inf
 
+    def add_other(self, other: ColumnExtremes) -> None:
+        """Take in the extremes of other rows."""
+        self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        self.active &= other.active & self._one_sided()
+        self.low[:, ~self.active], self.high[:, ~self.active] = np.inf, -np.inf
+
     def add_columns(self, count: int, y_range: tuple[float, float]) -> None:
         """More columns, zero in all rows so far, whose targets were in `y_range`."""
         seen = np.array([y_range[0] <= 0.0, y_range[1] > 0.0])[:, None]

@@ -75,3 +75,12 @@ class Scaling:
         if self.intercept:
             inside[:, 0] = parts[:, 0] + parts[:, 1:] @ self.centre
         return inside.ravel()
+
+    def from_other(self, other: Scaling) -> Vector:
+        """M with M times the internal coefficients of another scaling those of this one, for each equation."""
+        k = int(self.intercept)
+        M = np.eye(self.columns)
+        M[k:, k:] = np.diag(self.scale / other.scale)
+        if k:
+            M[0, 1:] = (self.centre - other.centre) / other.scale
+        return M

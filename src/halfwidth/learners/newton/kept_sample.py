@@ -116,11 +116,7 @@ class RowSample:
         if not len(kept):
             return
         while self.count + len(kept) > self.capacity:
-            self.thinning += 1
-            stay = self._selected(self._index[: self.count])
-            for array in (self._rows, self._index, self._ids):
-                array[: len(stay)] = array[stay]
-            self.count = len(stay)
+            self.thin()
             kept = self._selected(index)
         self._make_room(self.count + len(kept))
         to = slice(self.count, self.count + len(kept))
@@ -137,6 +133,14 @@ class RowSample:
         if ids is not None:
             self._ids[to] = ids[kept]
         self.count = to.stop
+
+    def thin(self) -> None:
+        """Keep half of the rows, by one more bit of the hash of their numbers."""
+        self.thinning += 1
+        stay = self._selected(self._index[: self.count])
+        for array in (self._rows, self._index, self._ids):
+            array[: len(stay)] = array[stay]
+        self.count = len(stay)
 
     def rows(self) -> Rows:
         """The rows, each with its own weight."""
