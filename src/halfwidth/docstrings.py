@@ -3,7 +3,7 @@
 A class documents its own arguments. `share_parameters` completes its docstring with the entries of its base class for
 the other arguments of its constructor, in the order of the signature, with the base's attributes, and with the base's
 section Raises if it has none. `share_arguments` does the same for the methods of one class that take the same
-arguments. `help` and documentation tools see the whole.
+arguments or return the same. `help` and documentation tools see the whole.
 """
 
 from __future__ import annotations
@@ -52,29 +52,36 @@ def share_parameters(cls: type, *more: str) -> None:
     cls.__doc__ = _written(summary, sections)
 
 
-def share_arguments(entries: str) -> Callable[[C], C]:
-    """Describe arguments once for all methods of a class that take them.
+def share_arguments(entries: str = "", *, returns: str = "") -> Callable[[C], C]:
+    """Describe arguments once for all methods of a class that take them, and what all of them return.
 
     Parameters
     ----------
     entries : str
         Entries of a section Parameters; those that a method has itself win.
+    returns : str
+        The section Returns of the methods that have none, with `Self` for the name of the class.
 
     Returns
     -------
     callable
         A class decorator.
     """
-    known = _entries(inspect.cleandoc(entries))
+    known, returned = _entries(inspect.cleandoc(entries)), inspect.cleandoc(returns)
 
     def complete(cls: C) -> C:
-        for method in vars(cls).values():
-            if isinstance(method, FunctionType) and method.__doc__:
-                summary, own = _sections(method.__doc__)
-                described = known | _entries(own.get("Parameters", ""))
-                found = [described[name] for name in _arguments(method) if name in described]
-                if found:
-                    method.__doc__ = _written(summary, own | {"Parameters": "".join(found) + "\n"})
+        for value in vars(cls).values():
+            method = getattr(value, "__func__", value)  # of a class method
+            if not isinstance(method, FunctionType) or not method.__doc__:
+                continue
+            summary, own = _sections(method.__doc__)
+            described = known | _entries(own.get("Parameters", ""))
+            found = [described[name] for name in _arguments(method) if name in described]
+            if found:
+                own["Parameters"] = "".join(found) + "\n"
+            if returned and not method.__name__.startswith("_"):
+                own.setdefault("Returns", returned.replace("Self", cls.__name__, 1) + "\n\n")
+            method.__doc__ = _written(summary, own) if own else method.__doc__
         return cls
 
     return complete

@@ -226,7 +226,7 @@ def evaluate_policy(
     Returns
     -------
     PolicyValues
-        Values with intervals.
+        What `PolicyEvaluation.result` gives.
 
     Raises
     ------

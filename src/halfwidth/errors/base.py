@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
+
+from halfwidth.docstrings import share_arguments
+
+BUILT = """
+Self
+    The exception, to be raised by the caller.
+"""
 
 
 class HalfwidthError(Exception):
     """The base class of every exception that halfwidth raises on purpose."""
 
 
+@share_arguments(returns=BUILT)
 class InputError(HalfwidthError, ValueError):
     """An argument that breaks a stated rule."""
 
@@ -25,15 +34,11 @@ class InputError(HalfwidthError, ValueError):
             What it must do, as a verb phrase such as ``"be positive"``.
         value : object
             What was given instead.
-
-        Returns
-        -------
-        InputError
-            The exception, to be raised by the caller.
         """
         return cls(f"{argument} must {rule}; got {value!r}")
 
 
+@share_arguments(returns=BUILT)
 class UnknownName(InputError):
     """A problem, method or option with no such name."""
 
@@ -47,11 +52,6 @@ class UnknownName(InputError):
             The kind of thing, such as ``"method"``, and the name that was given.
         known : iterable of str
             The names there are.
-
-        Returns
-        -------
-        UnknownName
-            The exception, to be raised by the caller.
         """
         names = sorted(known)
         near = get_close_matches(name, names, n=1)
@@ -59,6 +59,7 @@ class UnknownName(InputError):
         return cls(f"there is no {what} named {name!r}; known: {', '.join(names)}.{hint}")
 
 
+@share_arguments(returns=BUILT)
 class NotEnoughData(InputError):
     """Too few rows for what was asked; the message says how many are needed."""
 
@@ -72,16 +73,25 @@ class NotEnoughData(InputError):
             What needs the rows.
         seen, needed : int
             How many rows there were, and how many it takes.
-
-        Returns
-        -------
-        NotEnoughData
-            The exception, to be raised by the caller.
         """
         return cls(f"{what} needs at least {needed} rows; {seen} were seen. Feed more rows and ask again")
 
 
-class BadRow(InputError):
+class KeepsFields(BaseException):
+    """An exception with more than its message: a copy or a pickle of it keeps the rest too."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _with_fields, (type(self), self.args, vars(self))
+
+
+def _with_fields(cls: type[BaseException], args: tuple[object, ...], fields: dict[str, object]) -> BaseException:
+    made = cls.__new__(cls, *args)
+    vars(made).update(fields)
+    return made
+
+
+@share_arguments(returns=BUILT)
+class BadRow(KeepsFields, InputError):
     """A row of a stream that cannot be used; the message names the file, the row and the column.
 
     Parameters
@@ -113,11 +123,6 @@ class BadRow(InputError):
             As the class takes them.
         detail, advice : str
             What is wrong, in words, and what the user can do.
-
-        Returns
-        -------
-        BadRow
-            The exception, to be raised by the caller.
         """
         place = [file]
         if row is not None:
@@ -125,9 +130,6 @@ class BadRow(InputError):
         if column is not None:
             place.append(f"column {column!r}")
         return cls(f"{', '.join(place)}: {detail}; {advice}", file, row, column, reason)
-
-    def __reduce__(self) -> tuple[type[BadRow], tuple[object, ...]]:
-        return type(self), (self.args[0], self.file, self.row, self.column, self.reason)
 
 
 class DataUnavailable(HalfwidthError, OSError):
@@ -146,6 +148,7 @@ class Diverged(HalfwidthError, ArithmeticError):
     """The iterates became non-finite; the message says at which row and what helps."""
 
 
+@share_arguments(returns=BUILT)
 class MissingExtra(HalfwidthError, ImportError):
     """An optional dependency that is needed and not installed."""
 
@@ -159,16 +162,11 @@ class MissingExtra(HalfwidthError, ImportError):
             The package that could not be imported.
         extra : str
             The extra of halfwidth that brings it.
-
-        Returns
-        -------
-        MissingExtra
-            The exception, to be raised by the caller.
         """
         return cls(f"this needs {package}; install it with: pip install 'halfwidth[{extra}]'")
 
 
-class NotIdentified(InputError):
+class NotIdentified(KeepsFields, InputError):
     """The rows do not determine the coefficients: collinear columns, separated classes.
 
     Parameters
@@ -182,6 +180,3 @@ class NotIdentified(InputError):
     def __init__(self, message: str, status: str) -> None:
         super().__init__(message)
         self.status = status
-
-    def __reduce__(self) -> tuple[type[NotIdentified], tuple[object, ...]]:
-        return type(self), (self.args[0], self.status)

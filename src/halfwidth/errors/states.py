@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from halfwidth.errors.base import HalfwidthError, InputError
+from halfwidth.docstrings import share_arguments
+from halfwidth.errors.base import BUILT, HalfwidthError, InputError, KeepsFields
 
 
 class BrokenCheckpoint(InputError):
@@ -21,7 +22,7 @@ class HalfInterrupted(HalfwidthError, RuntimeError):
     """An object that a call left half changed; it refuses to go on."""
 
 
-class Interrupted(KeyboardInterrupt):
+class Interrupted(KeepsFields, KeyboardInterrupt):
     """A run that a signal ended between two chunks; the message says what was kept and how to go on.
 
     Parameters
@@ -36,10 +37,8 @@ class Interrupted(KeyboardInterrupt):
         super().__init__(message)
         self.signal = signal
 
-    def __reduce__(self) -> tuple[type[Interrupted], tuple[object, ...]]:
-        return type(self), (self.args[0], self.signal)
 
-
+@share_arguments(returns=BUILT)
 class BadState(BrokenCheckpoint):
     """A saved state that breaks a rule of its schema; the message names the field, the rule and the value."""
 
@@ -49,15 +48,8 @@ class BadState(BrokenCheckpoint):
 
         Parameters
         ----------
-        where, rule : str
-            The field, and what it must do.
-        value : object
-            What came instead.
-
-        Returns
-        -------
-        BadState
-            The exception, to be raised by the caller.
+        where, rule, value : str, str, object
+            The field, what it must do, and what came instead.
         """
         return cls(f"{where} must {rule}; got {_shown(value)}")
 

@@ -24,6 +24,8 @@ NORMAL_MAD = 0.6744897501960817
         The linear predictors, one for each row.
     y : ndarray
         The targets, one for each row.
+    y_mean : float
+        The mean of the first targets.
 """)
 class Loss(Likelihood, ABC):
     """A convex loss of the linear predictor eta and the target y.
@@ -184,11 +186,6 @@ class Loss(Likelihood, ABC):
 
     def start(self, y_mean: float) -> float:
         """Return an intercept to start from.
-
-        Parameters
-        ----------
-        y_mean : float
-            The mean of the first targets.
 
         Returns
         -------

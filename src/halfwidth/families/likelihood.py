@@ -8,10 +8,16 @@ from halfwidth.docstrings import share_arguments
 from halfwidth.kernels.arrays import Vector
 
 
-@share_arguments("""
+@share_arguments(
+    """
     y : ndarray
         The targets.
-""")
+""",
+    returns="""
+    ndarray or float
+        For each row, or for all alike.
+""",
+)
 class Likelihood:
     """Constants of a family's log-likelihood, for deviances and information criteria, and what results state of it."""
 
@@ -31,23 +37,11 @@ class Likelihood:
         return 0.5 * variance
 
     def saturated(self, y: Vector) -> Vector | float:
-        """Return the smallest loss that any predictor could have.
-
-        Returns
-        -------
-        ndarray or float
-            For each row, or for all alike.
-        """
+        """Return the smallest loss that any predictor could have."""
         return 0.0
 
     def constant(self, y: Vector) -> Vector | float:
-        """Return what the log-likelihood has beyond minus the loss, where `likelihood` is true.
-
-        Returns
-        -------
-        ndarray or float
-            For each row, or for all alike.
-        """
+        """Return what the log-likelihood has beyond minus the loss, where `likelihood` is true."""
         return 0.0
 
     @property

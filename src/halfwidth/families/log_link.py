@@ -1,4 +1,4 @@
-"""The log link: means exp(eta), which poisson, gamma and negative binomial regressions share."""
+"""The log link: means exp(eta), which Poisson, gamma and negative binomial regressions share."""
 
 from __future__ import annotations
 

@@ -7,16 +7,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.families.base import Loss
+from halfwidth.families.canonical_link import CanonicalLink
 from halfwidth.kernels.arrays import Vector
 
 
-class Logistic(Loss):
+class Logistic(CanonicalLink):
     """The logistic loss of targets 0 and 1."""
 
     name = "logistic"
-    smooth = True
-    likelihood = True
     target = "be 0 or 1"
     labels = "binary"
     separation = "sides"
@@ -24,24 +22,13 @@ class Logistic(Loss):
     def value(self, eta: Vector, y: Vector) -> Vector:
         return np.asarray(np.logaddexp(0.0, eta) - y * eta)
 
-    def slope(self, eta: Vector, y: Vector) -> Vector:
-        return self.mean(eta) - y
-
-    def weight(self, eta: Vector, y: Vector) -> Vector:
-        return self.mean_slope(eta)
-
-    def slope_and_weight(self, eta: Vector, y: Vector) -> tuple[Vector, Vector]:
-        p = self.mean(eta)
-        return p - y, p * (1.0 - p)
-
     def mean(self, eta: Vector) -> Vector:
         from scipy.special import expit
 
         return np.asarray(expit(eta))
 
-    def mean_slope(self, eta: Vector) -> Vector:
-        p = self.mean(eta)
-        return p * (1.0 - p)
+    def variance_at(self, mean: Vector) -> Vector:
+        return mean * (1.0 - mean)
 
     def start(self, y_mean: float) -> float:
         p = min(max(y_mean, 1e-3), 1.0 - 1e-3)

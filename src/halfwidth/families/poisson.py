@@ -7,17 +7,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from halfwidth.families.base import Loss
+from halfwidth.families.canonical_link import CanonicalLink
 from halfwidth.families.log_link import LogLink
 from halfwidth.kernels.arrays import Vector
 
 
-class Poisson(LogLink, Loss):
+class Poisson(LogLink, CanonicalLink):
     """The Poisson loss of counts or rates, with the log link."""
 
     name = "poisson"
-    smooth = True
-    likelihood = True
     target = "be counts or rates of at least 0"
     labels = "count"
     separation = "zeros"
@@ -25,15 +23,8 @@ class Poisson(LogLink, Loss):
     def value(self, eta: Vector, y: Vector) -> Vector:
         return self.mean(eta) - y * eta
 
-    def slope(self, eta: Vector, y: Vector) -> Vector:
-        return self.mean(eta) - y
-
-    def weight(self, eta: Vector, y: Vector) -> Vector:
-        return self.mean(eta)
-
-    def slope_and_weight(self, eta: Vector, y: Vector) -> tuple[Vector, Vector]:
-        mean = self.mean(eta)
-        return mean - y, mean
+    def variance_at(self, mean: Vector) -> Vector:
+        return mean
 
     def allows(self, y: Vector) -> NDArray[np.bool_]:
         return np.isfinite(y) & (y >= 0.0)

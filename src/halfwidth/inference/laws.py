@@ -23,9 +23,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.checks import check_level
+from halfwidth.docstrings import share_arguments
 from halfwidth.errors import InputError
 
 
+@share_arguments("""
+    level : float
+        The confidence level, strictly between 0 and 1.
+    q : int
+        The number of directions.
+""")
 class LimitLaw(ABC):
     """The law of the studentised estimate T, in one direction and jointly in several.
 
@@ -42,11 +49,6 @@ class LimitLaw(ABC):
     @abstractmethod
     def quantile(self, level: float) -> float:
         """Return the two-sided critical value.
-
-        Parameters
-        ----------
-        level : float
-            The confidence level, strictly between 0 and 1.
 
         Returns
         -------
@@ -73,13 +75,6 @@ class LimitLaw(ABC):
     def joint_quantile(self, level: float, q: int) -> float:
         """Return the critical value of a joint statement about several directions.
 
-        Parameters
-        ----------
-        level : float
-            The confidence level, strictly between 0 and 1.
-        q : int
-            The number of directions.
-
         Returns
         -------
         float
@@ -94,8 +89,6 @@ class LimitLaw(ABC):
         ----------
         x : float
             The observed statistic.
-        q : int
-            The number of directions.
 
         Returns
         -------
@@ -104,8 +97,16 @@ class LimitLaw(ABC):
         """
 
 
+class ExactVariance(LimitLaw):
+    """A law that takes the covariance estimate as exact."""
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        return math.inf
+
+
 @dataclass(frozen=True)
-class NormalLaw(LimitLaw):
+class NormalLaw(ExactVariance):
     """The standard normal law: the covariance estimate is taken as exact.
 
     Examples
@@ -115,10 +116,6 @@ class NormalLaw(LimitLaw):
     """
 
     name = "normal"
-
-    @property
-    def degrees_of_freedom(self) -> float:
-        return math.inf
 
     def quantile(self, level: float) -> float:
         from scipy.special import ndtri

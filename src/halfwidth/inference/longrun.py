@@ -17,7 +17,7 @@ P = I - 11'/m.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,13 +28,15 @@ _RHO_CAP = 0.97
 _LONGEST_MATRIX, _MANY_COLUMNS = 1_024, 32
 
 
-@dataclass(frozen=True)
-class LongRun:
-    """The covariance of the total, the bandwidth in batches, and the degrees of freedom it rests on."""
+class LongRun(NamedTuple):
+    """An estimate of the long-run covariance of batch totals."""
 
     covariance: Vector
+    """The covariance of the total, (d, d)."""
     bandwidth: float
+    """S, in batches."""
     degrees_of_freedom: float
+    """nu of the chi-square with the same mean and variance."""
 
 
 def quadratic_spectral(x: Vector) -> Vector:

@@ -23,31 +23,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.checks import check_level
 from halfwidth.errors import InputError
-from halfwidth.inference.laws import SingleDirectionLaw
+from halfwidth.inference.laws import ExactVariance, SingleDirectionLaw
 
 _NARROWEST = math.exp(-0.5)
 """The formula for r^2 needs -2 log alpha >= 1; alpha = 0.6 is no confidence anyway."""
 
 
 @dataclass(frozen=True)
-class MixtureLaw(SingleDirectionLaw):
+class MixtureLaw(ExactVariance, SingleDirectionLaw):
     """The normal-mixture boundary at row t: a critical value that holds at all rows together.
 
     Parameters
     ----------
-    t : int
-        The row at which the interval is asked for.
-    tightest : int
-        The row t* at which the boundary is tightest.
+    t, tightest : int
+        The row at which the interval is asked for, and the row t* at which the boundary is tightest.
     """
 
     t: int
     tightest: int
     name = "time-uniform"
-
-    @property
-    def degrees_of_freedom(self) -> float:
-        return math.inf
 
     def quantile(self, level: float) -> float:
         alpha = 1.0 - check_level(level)

@@ -6,7 +6,7 @@ se^2 (n / k - 1), where se is the standard error after n rows: the funnel of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,7 @@ LONGEST = 60.0
 """Nothing is shown before a share of one in so many of the rows."""
 
 
-@dataclass(frozen=True)
-class Trail:
+class Trail(NamedTuple):
     """The coefficients after some of the rows.
 
     Parameters

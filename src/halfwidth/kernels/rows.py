@@ -1,7 +1,7 @@
 """The rows of a chunk inside a kernel: where they come from, and whether they are finite.
 
 A loop asks `sample` for every row. For rows that the problem draws this is the problem's sampler; for rows that are
-given it is `no_rows`, which leaves the row as it stands; they were checked by `finite_rows` before.
+given it is `no_rows`, which leaves the row as it stands; they were checked by `checked_rows` before.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable, kernel
 
@@ -63,3 +65,16 @@ def finite_rows(rows: Vector) -> int:
         if not finite_row(rows[i]):
             return i
     return len(rows)
+
+
+def checked_rows(name: str, rows: ArrayLike, size: int, column_word: str, outcome: str) -> Vector:
+    """Rows (m, size) as an array of finite numbers, or an error that names the first that is not, and the outcome."""
+    array = np.ascontiguousarray(rows, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != size:
+        raise InputError.of(name, f"have shape (m, {size})", np.shape(rows))
+    row = finite_rows(array)
+    if row < len(array):
+        column = int(np.argmin(np.isfinite(array[row])))
+        where = f"row {row} of this call has {array[row, column]} in {column_word} {column}"
+        raise InputError(f"{name} must be finite; {where}. {outcome}")
+    return array

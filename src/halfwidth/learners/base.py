@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self, TypedDict
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count
-from halfwidth.docstrings import share_parameters
+from halfwidth.docstrings import share_arguments, share_parameters
 from halfwidth.errors import InputError
 from halfwidth.inference import Result
-from halfwidth.kernels.rows import finite_rows
+from halfwidth.kernels.rows import checked_rows
 from halfwidth.learners.learner_state import State, learner_state, restored_learner
 from halfwidth.learners.trajectory import Seed, Trajectory
 from halfwidth.problems import Problem
@@ -42,6 +41,12 @@ class LearnerOptions(TypedDict, total=False):
     burn_in: int
 
 
+@share_arguments(
+    returns="""
+    Self
+        The learner itself.
+"""
+)
 class Learner(Trajectory):
     """A trajectory of theta, made chunk by chunk.
 
@@ -80,11 +85,6 @@ class Learner(Trajectory):
         steps : int
             Number of rows.
 
-        Returns
-        -------
-        Self
-            The learner itself.
-
         Raises
         ------
         InputError
@@ -112,11 +112,6 @@ class Learner(Trajectory):
         rows : array_like of shape (m, row_size)
             Each row holds what the problem's gradient reads, like (u, y).
 
-        Returns
-        -------
-        Self
-            The learner itself.
-
         Raises
         ------
         Diverged
@@ -124,25 +119,12 @@ class Learner(Trajectory):
         InputError
             The shape is wrong or a row is not finite; no row of the call was learned.
         """
-        array = self._checked_rows(rows)
+        array = checked_rows("rows", rows, self.problem.row_size, "column", "No row of the call was learned")
         with guard_of(self):
             self._enter("consume")
             for at in range(0, len(array), len(self._rows)):
                 self._take(False, array[at : at + len(self._rows)])
         return self
-
-    def _checked_rows(self, rows: ArrayLike) -> NDArray[np.float64]:
-        array = np.ascontiguousarray(rows, dtype=np.float64)
-        if array.ndim != 2 or array.shape[1] != self.problem.row_size:
-            raise InputError.of("rows", f"have shape (m, {self.problem.row_size})", np.shape(rows))
-        row = finite_rows(array)
-        if row < len(array):
-            column = int(np.argmin(np.isfinite(array[row])))
-            raise InputError(
-                f"rows must be finite; row {row} of this call has {array[row, column]} in column {column}. "
-                "No row of the call was learned"
-            )
-        return array
 
     def result(self, watcher: Watcher | None = None, critical: Critical = "calibrated") -> Result:
         """What can be said now.

@@ -22,6 +22,9 @@ from halfwidth.models.results import JSON_SCHEMA, RegressionResult
 from halfwidth.models.run_status import FitWarning
 from halfwidth.models.sklearn_base import check_sample_weight, validate_data
 
+PerRow = ArrayLike | None
+"""One value for each row, or none."""
+
 
 class StreamModel(PooledModel):
     """Base of the models: regressions in one pass, with standard errors for rows in time order."""
@@ -29,12 +32,7 @@ class StreamModel(PooledModel):
     _y_numeric: ClassVar[bool] = True
 
     def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, sample_weight: PerRow = None, offset: PerRow = None, groups: PerRow = None
     ) -> Self:
         """Forget everything and learn from these rows.
 
@@ -68,14 +66,9 @@ class StreamModel(PooledModel):
         return self
 
     def partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: PerRow = None,
+        offset: PerRow = None, groups: PerRow = None,
+    ) -> Self:  # fmt: skip
         """Go on learning from the next rows.
 
         Parameters
@@ -96,16 +89,9 @@ class StreamModel(PooledModel):
         return self._learn(X, y, sample_weight, offset, groups, fresh=fresh, classes=classes)
 
     def _learn(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        offset: Any,
-        groups: Any,
-        *,
-        fresh: bool,
+        self, X: Any, y: Any, sample_weight: Any, offset: Any, groups: Any, *, fresh: bool,
         classes: ArrayLike | None = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         X, y = validate_data(
             self, X, y, reset=fresh, dtype=np.float64, order="C", y_numeric=self._y_numeric, ensure_min_features=1
         )

@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+Known = float | None
+"""A number that not every method has."""
+
 
 @dataclass(frozen=True)
 class Basis:
@@ -44,12 +47,12 @@ class Basis:
     engine: str
     batches: int | None = None
     groups: tuple[int, bool] | None = None
-    batch_rows: float | None = None
-    bandwidth_rows: float | None = None
-    effective_sample_size: float | None = None
-    ratio_to_iid: float | None = None
-    dispersion: float | None = None
-    scale: float | None = None
+    batch_rows: Known = None
+    bandwidth_rows: Known = None
+    effective_sample_size: Known = None
+    ratio_to_iid: Known = None
+    dispersion: Known = None
+    scale: Known = None
     family_facts: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 

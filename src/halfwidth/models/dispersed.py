@@ -80,14 +80,9 @@ class NegativeBinomialRegressor(DevianceRegressor):
     family: ClassVar[str] = "negative-binomial"
 
     def __init__(
-        self,
-        *,
-        alpha: float | None = None,
-        fit_intercept: bool = True,
-        ridge: float = 0.0,
-        method: str = "auto",
+        self, *, alpha: float | None = None, fit_intercept: bool = True, ridge: float = 0.0, method: str = "auto",
         engine: str = "auto",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(fit_intercept=fit_intercept, ridge=ridge, method=method, engine=engine)
         self.alpha = alpha
 

@@ -77,16 +77,16 @@ class EngineModel(BaseEstimator):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load the model that `save` wrote.
+        """Load a model of this class; `halfwidth.load` loads one of any class.
 
         Parameters
         ----------
         path : str or path-like
-            The file.
+            The file that `save` wrote.
 
         Returns
         -------
-        StreamModel
+        Self
             The model; it goes on learning where it stood.
         """
         from halfwidth.state.checkpoint import read_checkpoint

@@ -182,7 +182,10 @@ class Goodness:
 
     @property
     def fvalue(self) -> float:
-        """The F statistic of `overall_test`."""
+        """The F statistic of `overall_test`, by statsmodels' name.
+
+        Its degrees of freedom are `overall_test.df_num` and `overall_test.df_denom`.
+        """
         return self.overall_test.fvalue
 
     @property

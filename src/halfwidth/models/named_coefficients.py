@@ -16,6 +16,11 @@ from halfwidth.inference.statements import FIRST_LOOK
 from halfwidth.kernels.arrays import Vector
 
 
+def _by_name(attribute: str, text: str) -> property:
+    """A property: an array of the core, as a Series where the names are the user's."""
+    return property(lambda self: self._series(getattr(self.core, attribute)), doc=text)
+
+
 @share_arguments(ALPHA)
 @dataclass(frozen=True)
 class NamedCoefficients:
@@ -72,25 +77,10 @@ class NamedCoefficients:
         """The names of all warnings about each coefficient."""
         return self.diagnostics.coefficient_flags or ((),) * len(self.names)
 
-    @property
-    def params(self) -> Any:
-        """The coefficients."""
-        return self._series(self.core.params)
-
-    @property
-    def bse(self) -> Any:
-        """Their standard errors."""
-        return self._series(self.core.bse)
-
-    @property
-    def tvalues(self) -> Any:
-        """The coefficients over their standard errors."""
-        return self._series(self.core.tvalues)
-
-    @property
-    def pvalues(self) -> Any:
-        """Two-sided p-values of the hypotheses that a coefficient is zero."""
-        return self._series(self.core.pvalues)
+    params = _by_name("params", "The coefficients.")
+    bse = _by_name("bse", "Their standard errors.")
+    tvalues = _by_name("tvalues", "The coefficients over their standard errors.")
+    pvalues = _by_name("pvalues", "Two-sided p-values of the hypotheses that a coefficient is zero.")
 
     def conf_int(self, alpha: float = 0.05, *, simultaneous: bool = False) -> Any:
         """Return the bounds of every coefficient.

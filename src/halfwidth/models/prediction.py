@@ -26,10 +26,8 @@ class Prediction:
 
     Parameters
     ----------
-    eta : ndarray of shape (m,)
-        The linear predictors.
-    eta_se : ndarray of shape (m,)
-        Their standard errors.
+    eta, eta_se : ndarray of shape (m,)
+        The linear predictors and their standard errors.
     loss : Loss
         The loss, whose inverse link gives the means.
     core : Result

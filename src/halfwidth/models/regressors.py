@@ -105,14 +105,9 @@ class QuantileRegressor(RegressorMixin, StreamModel):
     family: ClassVar[str] = "quantile"
 
     def __init__(
-        self,
-        *,
-        quantile: float = 0.5,
-        fit_intercept: bool = True,
-        ridge: float = 0.0,
-        method: str = "auto",
+        self, *, quantile: float = 0.5, fit_intercept: bool = True, ridge: float = 0.0, method: str = "auto",
         engine: str = "auto",
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(fit_intercept=fit_intercept, ridge=ridge, method=method, engine=engine)
         self.quantile = quantile
 

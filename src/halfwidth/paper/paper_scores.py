@@ -21,8 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,12 +33,13 @@ from halfwidth.study.replicate import Notes
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Estimated:
+class Estimated(NamedTuple):
     """What many runs say about theta* and Sigma."""
 
     theta: Vector
+    """The mean of the averages, in place of theta*."""
     sigma: Vector
+    """N times their covariance, in place of Sigma."""
 
     @classmethod
     def of(cls, averages: Vector, steps: int) -> Estimated:

@@ -13,7 +13,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +30,15 @@ ETA = 0.5
 CHUNK = 1_024  # rows drawn at once; every checkpoint is a multiple
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """A stream with its loss, and the exponent of the steps."""
 
     model: Model
     dim: int
     epsilon: float
+    """The strength of the feedback."""
     exponent: float = 0.505
+    """a: steps are eta k^-a."""
 
     @property
     def problem(self) -> Problem:

@@ -65,14 +65,9 @@ def sample_adaptive_linear(rng: Generator, theta: Vector, state: Vector, params:
 
 
 def adaptive_linear(
-    dim: int = 3,
-    *,
-    noise: float = 1.0,
-    temperature: float = 0.5,
-    explore: float = 0.1,
-    theta_r: ArrayLike | None = None,
-    theta_0: ArrayLike | None = None,
-) -> Problem:
+    dim: int = 3, *, noise: float = 1.0, temperature: float = 0.5, explore: float = 0.1,
+    theta_r: ArrayLike | None = None, theta_0: ArrayLike | None = None,
+) -> Problem:  # fmt: skip
     """A bandit with `dim` arms that pulls those more often which the estimate prefers."""
     target = target_parameter(theta_r, dim)
     check_positive("noise", noise)

@@ -50,25 +50,27 @@ _TERMS = 400
 
 
 @jitable
-def next_autoregressive(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> float:
-    """Move features and latent on, write the features into row[:dim], and return u'theta_r."""
+def next_autoregressive(
+    rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector, first: int, latent: float
+) -> float:
+    """Move features and latent e on, write u into row[:dim], and return latent e + u'theta_r, theta_r at `first`."""
     dim = theta.shape[0]
     phi, psi = params[0], params[1]
     fresh = np.sqrt(1.0 - phi * phi)
     state[dim] = psi * state[dim] + np.sqrt(1.0 - psi * psi) * rng.standard_normal()
-    signal = 0.0
+    signal = latent * state[dim]
     for j in range(dim):
         state[j] = phi * state[j] + fresh * rng.standard_normal()
         row[j] = state[j]
-        signal += row[j] * params[3 + j]
-    return signal
+        signal += row[j] * params[first + j]
+    return float(signal)
 
 
 @jitable
 def sample_ar_logistic(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
     """Move features and latent noise by one step; y = 1{Phi(e) > s(-z)}."""
     dim = theta.shape[0]
-    signal = next_autoregressive(rng, theta, state, params, row)
+    signal = next_autoregressive(rng, theta, state, params, row, 3, 0.0)
     row[dim] = 1.0 if 0.5 * math.erfc(-state[dim] / math.sqrt(2.0)) > sigmoid(-signal) else 0.0
 
 
@@ -77,7 +79,7 @@ def sample_ar_poisson(rng: Generator, theta: Vector, state: Vector, params: Vect
     """Move features and latent noise by one step; y ~ Poisson(exp(z) nu)."""
     dim = theta.shape[0]
     spread = params[2]
-    signal = next_autoregressive(rng, theta, state, params, row)
+    signal = next_autoregressive(rng, theta, state, params, row, 3, 0.0)
     row[dim] = rng.poisson(np.exp(signal + spread * state[dim] - 0.5 * spread * spread))
 
 

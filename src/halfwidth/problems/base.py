@@ -201,5 +201,8 @@ class Problem:
 
     @property
     def sigma(self) -> Vector:
-        """The limit covariance of sqrt(n) times the error of the average."""
+        """The limit covariance of sqrt(n) times the error of the average.
+
+        It is what the `covariance` of a watcher estimates.
+        """
         return self.truth.sigma

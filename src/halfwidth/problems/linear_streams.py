@@ -20,6 +20,7 @@ from halfwidth.checks import check_positive
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
+from halfwidth.problems.autoregressive import next_autoregressive
 from halfwidth.problems.base import Problem, Truth
 from halfwidth.problems.row_losses import LINEAR
 from halfwidth.problems.seed_features import SeedFeatures, next_features, target_parameter
@@ -39,16 +40,7 @@ def sample_iid_linear(rng: Generator, theta: Vector, state: Vector, params: Vect
 @jitable
 def sample_ar_linear(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
     """Move features and error, kept in `state`, by one step; write (u, y)."""
-    dim = theta.shape[0]
-    phi, psi = params[0], params[1]
-    fresh = np.sqrt(1.0 - phi * phi)
-    state[dim] = psi * state[dim] + np.sqrt(1.0 - psi * psi) * rng.standard_normal()
-    y = state[dim]
-    for j in range(dim):
-        state[j] = phi * state[j] + fresh * rng.standard_normal()
-        row[j] = state[j]
-        y += row[j] * params[2 + j]
-    row[dim] = y
+    row[theta.shape[0]] = next_autoregressive(rng, theta, state, params, row, 2, 1.0)
 
 
 @jitable

@@ -64,14 +64,9 @@ def sample_location_labels(rng: np.random.Generator, theta: Vector, state: Vecto
 
 
 def location_scale(
-    dim: int = 3,
-    *,
-    loss: Literal["linear", "logistic"] = "linear",
-    epsilon: float = 0.5,
-    scale: float = 0.5,
-    beta: ArrayLike | None = None,
-    theta_0: ArrayLike | None = None,
-) -> Problem:
+    dim: int = 3, *, loss: Literal["linear", "logistic"] = "linear", epsilon: float = 0.5, scale: float = 0.5,
+    beta: ArrayLike | None = None, theta_0: ArrayLike | None = None,
+) -> Problem:  # fmt: skip
     """A regression whose responses shift (epsilon) and, if linear, spread (scale) with theta."""
     base = target_parameter(beta, dim)
     if loss not in ("linear", "logistic"):

@@ -41,6 +41,16 @@ def fitted(theta: Vector, row: Vector) -> float:
 
 
 @jitable
+def fitted_along(theta: Vector, row: Vector, direction: Vector) -> float:
+    """u'theta, with u written to the direction of a Hessian."""
+    eta = 0.0
+    for j in range(theta.shape[0]):
+        direction[j] = row[j]
+        eta += theta[j] * row[j]
+    return eta
+
+
+@jitable
 def squared_norm(row: Vector, dim: int) -> float:
     """|u|^2."""
     norm2 = 0.0
@@ -117,11 +127,7 @@ def logistic_curvature(theta: Vector, row: Vector, params: Vector) -> float:
 @jitable
 def logistic_hessian(theta: Vector, row: Vector, params: Vector, direction: Vector) -> tuple[float, float]:
     """s(u'theta) (1 - s(u'theta)) u u' + ridge I."""
-    margin = 0.0
-    for j in range(theta.shape[0]):
-        direction[j] = row[j]
-        margin += theta[j] * row[j]
-    s = sigmoid(margin)
+    s = sigmoid(fitted_along(theta, row, direction))
     return s * (1.0 - s), params[params.shape[0] - 1]
 
 
@@ -161,11 +167,7 @@ def poisson_curvature(theta: Vector, row: Vector, params: Vector) -> float:
 @jitable
 def poisson_hessian(theta: Vector, row: Vector, params: Vector, direction: Vector) -> tuple[float, float]:
     """exp(u'theta) u u'."""
-    margin = 0.0
-    for j in range(theta.shape[0]):
-        direction[j] = row[j]
-        margin += theta[j] * row[j]
-    return np.exp(margin), 0.0
+    return np.exp(fitted_along(theta, row, direction)), 0.0
 
 
 @jitable

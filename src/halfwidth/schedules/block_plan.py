@@ -13,20 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.checks import check_positive
+from halfwidth.docstrings import share_arguments
 from halfwidth.errors import InputError
 from halfwidth.schedules.steps import check_step_exponent
 
 
+@share_arguments("""
+    m : int
+        Number of the block, from 1.
+    n : int
+        Number of rows seen so far.
+""")
 @dataclass(frozen=True)
 class BlockPlan:
     """Where the growing blocks of overlapping batch means start: a_1 = 1, then floor(c m^beta).
 
     Parameters
     ----------
-    constant : float
-        The constant c.
-    exponent : float
-        Exponent beta, above 1.
+    constant, exponent : float
+        The constant c, and the exponent beta, above 1.
 
     Examples
     --------
@@ -96,11 +101,6 @@ class BlockPlan:
     def start(self, m: int) -> int:
         """First row of block m.
 
-        Parameters
-        ----------
-        m : int
-            Number of the block, from 1.
-
         Returns
         -------
         int
@@ -110,11 +110,6 @@ class BlockPlan:
 
     def blocks_up_to(self, n: int) -> int:
         """Number of blocks that have begun by row n.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows seen so far.
 
         Returns
         -------
@@ -130,11 +125,6 @@ class BlockPlan:
 
     def starts_up_to(self, n: int) -> NDArray[np.int64]:
         """First rows of all blocks that have begun by row n.
-
-        Parameters
-        ----------
-        n : int
-            A row.
 
         Returns
         -------

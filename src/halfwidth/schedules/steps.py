@@ -116,10 +116,8 @@ class Threshold:
 
     Parameters
     ----------
-    scale : float
-        The constant D.
-    exponent : float
-        Exponent b, strictly between 0 and 3/8.
+    scale, exponent : float
+        The constant D, and the exponent b, strictly between 0 and 3/8.
 
     Examples
     --------

@@ -32,11 +32,23 @@ _DEEPEST = 16
 
 
 @dataclass(frozen=True)
-class Optional(Field):
-    """A field, or None."""
+class _OfOne(Field):
+    """A field made of another one."""
 
     inner: Field
     doc: str = ""
+
+
+@dataclass(frozen=True)
+class _OfSeveral(Field):
+    """A field made of others."""
+
+    inner: Sequence[Field]
+    doc: str = ""
+
+
+class Optional(_OfOne):
+    """A field, or None."""
 
     def check(self, value: Any, where: str, scope: Scope) -> None:
         if value is not None:
@@ -46,15 +58,11 @@ class Optional(Field):
         return f"be empty, or {self.inner.rule().removeprefix('be ')}"
 
 
-@dataclass(frozen=True)
-class Either(Field):
+class Either(_OfSeveral):
     """One of several fields, whichever fits."""
 
-    choices: Sequence[Field]
-    doc: str = ""
-
     def check(self, value: Any, where: str, scope: Scope) -> None:
-        for choice in self.choices:
+        for choice in self.inner:
             try:
                 return choice.check(value, where, scope)
             except BadState:
@@ -62,7 +70,7 @@ class Either(Field):
         raise self.refuse(where, value)
 
     def rule(self) -> str:
-        return " or ".join(choice.rule() for choice in self.choices)
+        return " or ".join(choice.rule() for choice in self.inner)
 
 
 @dataclass(frozen=True)
@@ -90,29 +98,21 @@ class ListOf(Field):
         return f"be a list{bounds}, each of which must {self.inner.rule()}"
 
 
-@dataclass(frozen=True)
-class Row(Field):
+class Row(_OfSeveral):
     """A list with a stated field at each place."""
 
-    places: Sequence[Field]
-    doc: str = ""
-
     def check(self, value: Any, where: str, scope: Scope) -> None:
-        if not isinstance(value, (list, tuple)) or len(value) != len(self.places):
+        if not isinstance(value, (list, tuple)) or len(value) != len(self.inner):
             raise self.refuse(where, value)
-        for i, (place, item) in enumerate(zip(self.places, value, strict=True)):
+        for i, (place, item) in enumerate(zip(self.inner, value, strict=True)):
             place.check(item, f"{where}[{i}]", scope)
 
     def rule(self) -> str:
-        return "be a list: " + "; ".join(place.rule() for place in self.places)
+        return "be a list: " + "; ".join(place.rule() for place in self.inner)
 
 
-@dataclass(frozen=True)
-class MapOf(Field):
+class MapOf(_OfOne):
     """A dictionary with text keys and fields of one kind."""
-
-    inner: Field
-    doc: str = ""
 
     def check(self, value: Any, where: str, scope: Scope) -> None:
         if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):

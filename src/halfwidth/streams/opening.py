@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from halfwidth.errors import InputError
 from halfwidth.state.schema import validate
-from halfwidth.streams.options import Options, as_tuple
+from halfwidth.streams.options import ColumnName, Options, as_tuple
 from halfwidth.streams.sources.reader_options import ReaderArguments, ReaderOptions, resumed_reader
 from halfwidth.streams.sources.source import as_source
 from halfwidth.streams.stream import Stream
@@ -15,25 +15,12 @@ from halfwidth.streams.stream_state import STREAM_SCHEMA
 
 
 def open_stream(
-    source: Any,
-    *,
-    target: str | None = None,
-    features: Sequence[str] | None = None,
-    formula: str | None = None,
-    weight: str | None = None,
-    offset: str | None = None,
-    group: str | None = None,
-    time: str | None = None,
-    labels: str | None = None,
-    classes: Sequence[Any] | None = None,
-    bad_rows: str | None = None,
-    unknown_level: str | None = None,
-    chunk_rows: int | None = None,
-    buffer_rows: int | None = None,
-    state: dict[str, Any] | None = None,
-    resume_at: int | None = None,
-    **reader: Unpack[ReaderArguments],
-) -> Stream:
+    source: Any, *, target: ColumnName = None, features: Sequence[str] | None = None, formula: str | None = None,
+    weight: ColumnName = None, offset: ColumnName = None, group: ColumnName = None, time: ColumnName = None,
+    labels: str | None = None, classes: Sequence[Any] | None = None, bad_rows: str | None = None,
+    unknown_level: str | None = None, chunk_rows: int | None = None, buffer_rows: int | None = None,
+    state: dict[str, Any] | None = None, resume_at: int | None = None, **reader: Unpack[ReaderArguments],
+) -> Stream:  # fmt: skip
     """Open a source of rows and fix its design on the first rows.
 
     With the `state` of an earlier stream (`Stream.to_state`) the design is taken from there and reading goes on where

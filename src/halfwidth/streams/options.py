@@ -9,6 +9,8 @@ from typing import Any
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.streams.design.labels import LABELS
 
+ColumnName = str | None
+"""A column of the source, or none."""
 BAD_ROWS = ("error", "skip")
 UNKNOWN_LEVEL = ("add", "other", "error")
 # What may change between the parts of an interrupted run: how to treat rows, not what they mean.
@@ -19,13 +21,13 @@ _MAY_CHANGE = ("bad_rows", "unknown_level")
 class Options:
     """The arguments of `open_stream` that say what rows mean; None stands for the default."""
 
-    target: str | None = None
+    target: ColumnName = None
     features: tuple[str, ...] | None = None
     formula: str | None = None
-    weight: str | None = None
-    offset: str | None = None
-    group: str | None = None
-    time: str | None = None
+    weight: ColumnName = None
+    offset: ColumnName = None
+    group: ColumnName = None
+    time: ColumnName = None
     labels: str | None = None
     classes: tuple[Any, Any] | None = None
     bad_rows: str | None = None

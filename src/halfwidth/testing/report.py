@@ -14,12 +14,10 @@ class Finding:
 
     Parameters
     ----------
-    check : str
-        The name of the property.
+    check, detail : str
+        The name of the property, and what was seen; where it failed, what to do.
     outcome : {'passed', 'failed', 'not stated'}
         Whether it holds; `not stated` where the author gave nothing to check.
-    detail : str
-        What was seen, and, where it failed, what to do.
     """
 
     check: str

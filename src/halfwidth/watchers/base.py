@@ -12,18 +12,25 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from halfwidth.docstrings import share_arguments
 from halfwidth.errors import InputError
 from halfwidth.inference import Interval, LimitLaw, NormalLaw, Result
 from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.kernels.arrays import Vector
+from halfwidth.kernels.rows import checked_rows
 from halfwidth.state.guard import guard_of, whole_only
 from halfwidth.state.schema import Stored
-from halfwidth.watchers.iterates import checked_iterates
 
 Critical = Literal["calibrated", "normal"]
 State = dict[str, Any]
 
 
+@share_arguments(
+    returns="""
+    Self
+        The watcher itself.
+"""
+)
 class Watcher(Stored, ABC):
     """Observes iterates of a fixed dimension and estimates the covariance of their average.
 
@@ -152,17 +159,12 @@ class Watcher(Stored, ABC):
         thetas : array_like of shape (m, dim)
             The iterates, one in each row.
 
-        Returns
-        -------
-        Self
-            The watcher itself.
-
         Raises
         ------
         InputError
             The shape is wrong or a number is not finite; the watcher stays as it was.
         """
-        checked = checked_iterates(self.dim, thetas)
+        checked = checked_rows("thetas", thetas, self.dim, "coordinate", "The watcher stays as it was")
         with guard_of(self):
             self.take(checked)
         return self
@@ -174,11 +176,6 @@ class Watcher(Stored, ABC):
         ----------
         theta : array_like of shape (dim,)
             The iterate.
-
-        Returns
-        -------
-        Self
-            The watcher itself.
         """
         return self.update_many(np.asarray(theta, dtype=np.float64)[None])
 

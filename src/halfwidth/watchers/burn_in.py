@@ -25,7 +25,6 @@ from typing import Self
 from halfwidth.checks import check_count
 from halfwidth.errors import CannotPool, InputError
 from halfwidth.inference import LimitLaw, Result
-from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.kernels.arrays import Vector
 from halfwidth.state.containers import Variant
 from halfwidth.state.fields import Field, Real, Whole
@@ -33,7 +32,8 @@ from halfwidth.state.schema import Relation, Schema, same_settings
 from halfwidth.watchers.base import Critical, State, Watcher
 from halfwidth.watchers.extrapolation import Extrapolated
 from halfwidth.watchers.kinds import restored, watcher_schemas
-from halfwidth.watchers.state_parts import folded, nested
+from halfwidth.watchers.state_parts import nested
+from halfwidth.watchers.wrapping_watcher import WrappingWatcher
 
 _COUNTS = ("n", "discarded", "young_start", "next_start")
 
@@ -70,7 +70,7 @@ def _generations_agree(state: State) -> bool:
     return seen == [0, state["n"] - state["discarded"], state["n"] - state["young_start"]]
 
 
-class BurnIn(Watcher):
+class BurnIn(WrappingWatcher):
     """Any watcher without the first rows, for every n, without knowing n.
 
     Parameters
@@ -110,6 +110,7 @@ class BurnIn(Watcher):
 
     kind = "burn-in"
     version = 1
+    inner = ("fresh", "reported", "young")
     SCHEMA = Schema(
         kind,
         version,
@@ -141,7 +142,10 @@ class BurnIn(Watcher):
 
     @property
     def discarded(self) -> int:
-        """Number of rows that the reported generation has not seen."""
+        """Number of rows that the reported generation has not seen.
+
+        It is at most `share` of the rows, and zero while the first generation is reported.
+        """
         return self._discarded
 
     @property
@@ -165,17 +169,8 @@ class BurnIn(Watcher):
         self._young, self._young_start = restored(self._fresh), self._n
         self._next_start = math.ceil(self._n / self.share)
 
-    def estimate(self) -> Vector:
-        return self._reported.estimate()
-
-    def covariance(self) -> Vector:
-        return self._reported.covariance()
-
     def law(self) -> LimitLaw:
         return self._reported.law()
-
-    def diagnostics(self) -> Diagnostics:
-        return self._reported.diagnostics()
 
     def result(self, critical: Critical = "calibrated") -> Result:
         result = self._reported.result(critical)
@@ -189,10 +184,6 @@ class BurnIn(Watcher):
         state = {name: getattr(self, name) for name in names} | nested("fresh", self._fresh)
         state |= {name: getattr(self, f"_{name}") for name in _COUNTS}
         return state | nested("reported", self._reported.to_state()) | nested("young", self._young.to_state())
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        return super().from_state(folded(state, "fresh", "reported", "young"))
 
     @classmethod
     def _restored(cls, state: State) -> Self:

@@ -23,11 +23,10 @@ from typing import Self
 
 from halfwidth.checks import check_count
 from halfwidth.errors import CannotPool, InputError, NotEnoughData
-from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.inference.normal_mixture import MixtureLaw
 from halfwidth.kernels.arrays import Vector
 from halfwidth.state.containers import Variant
-from halfwidth.state.fields import Whole
+from halfwidth.state.fields import Field, Whole
 from halfwidth.state.schema import Schema
 from halfwidth.watchers.base import State, Watcher
 from halfwidth.watchers.equal_batches import EqualBatchMeans
@@ -36,7 +35,8 @@ from halfwidth.watchers.increasing_batches import IncreasingBatchMeans
 from halfwidth.watchers.kinds import restored
 from halfwidth.watchers.overlapping_batches import OverlappingBatchMeans
 from halfwidth.watchers.spectral_variance import SpectralVariance
-from halfwidth.watchers.state_parts import folded, nested
+from halfwidth.watchers.state_parts import nested
+from halfwidth.watchers.wrapping_watcher import WrappingWatcher
 
 CONSISTENT = (EqualBatchMeans, FlatTopBatchMeans, IncreasingBatchMeans, OverlappingBatchMeans, SpectralVariance)
 
@@ -45,7 +45,13 @@ def _consistent() -> dict[str, Schema]:
     return {watcher.kind: watcher.SCHEMA for watcher in CONSISTENT}
 
 
-class ConfidenceSequence(Watcher):
+_FIELDS: dict[str, Field] = {
+    "tightest": Whole(1, doc="the row at which the interval is tightest"),
+    "variance": Variant("kind", _consistent, doc="the watcher; its fields are stored as `variance.NAME`"),
+}
+
+
+class ConfidenceSequence(WrappingWatcher):
     """Intervals that hold at every row at once: look after every row, stop at any time.
 
     Parameters
@@ -81,15 +87,8 @@ class ConfidenceSequence(Watcher):
 
     kind = "confidence-sequence"
     version = 1
-    SCHEMA = Schema(
-        kind,
-        version,
-        {
-            "tightest": Whole(1, doc="the row at which the interval is tightest"),
-            "variance": Variant("kind", _consistent, doc="the watcher; its fields are stored as `variance.NAME`"),
-        },
-        settings=("tightest",),
-    )
+    inner = ("variance",)
+    SCHEMA = Schema(kind, version, _FIELDS, settings=("tightest",))
 
     def __init__(self, variance: Watcher, *, tightest: int = 10_000) -> None:
         if not isinstance(variance, CONSISTENT):
@@ -100,25 +99,21 @@ class ConfidenceSequence(Watcher):
         self.tightest = check_count("tightest", tightest)
 
     @property
+    def reported(self) -> Watcher:
+        """The watcher of the variance."""
+        return self.variance
+
+    @property
     def n_seen(self) -> int:
         return self.variance.n_seen
 
     def take(self, thetas: Vector) -> None:
         self.variance.take(thetas)
 
-    def estimate(self) -> Vector:
-        return self.variance.estimate()
-
-    def covariance(self) -> Vector:
-        return self.variance.covariance()
-
     def law(self) -> MixtureLaw:
         if not self.n_seen:
             raise NotEnoughData.rows("an interval", 0, 1)
         return MixtureLaw(self.n_seen, self.tightest)
-
-    def diagnostics(self) -> Diagnostics:
-        return self.variance.diagnostics()
 
     def pool(self, other: Self) -> Self:
         raise CannotPool("cannot pool confidence sequences: looks at different runs have no common clock")
@@ -126,10 +121,6 @@ class ConfidenceSequence(Watcher):
     def to_state(self) -> State:
         head = {"kind": self.kind, "version": self.version, "tightest": self.tightest}
         return head | nested("variance", self.variance.to_state())
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        return super().from_state(folded(state, "variance"))
 
     @classmethod
     def _restored(cls, state: State) -> Self:

@@ -101,15 +101,9 @@ class OverlappingBatchMeans(ViewedWatcher):
     )
 
     def __init__(
-        self,
-        dim: int,
-        *,
-        step_exponent: float = 0.505,
-        block_constant: float = 2.0,
-        block_exponent: float | None = None,
-        view: ViewName = "full",
-        projection: ArrayLike | None = None,
-    ) -> None:
+        self, dim: int, *, step_exponent: float = 0.505, block_constant: float = 2.0,
+        block_exponent: float | None = None, view: ViewName = "full", projection: ArrayLike | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(dim, view, projection)
         self._plan = BlockPlan.for_step(step_exponent, block_constant, block_exponent)
         self.step_exponent = float(step_exponent)

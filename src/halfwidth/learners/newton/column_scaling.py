@@ -8,7 +8,7 @@ digits. A column that does not move in the first rows gets the scale of its own 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,14 +17,16 @@ from halfwidth.kernels.arrays import Vector
 _STILL = 1e-10
 
 
-@dataclass(frozen=True)
-class Scaling:
+class Scaling(NamedTuple):
     """An affine map of the columns; with an intercept the first internal coefficient belongs to a column of ones."""
 
     centre: Vector
+    """What is subtracted from each column; zero without an intercept."""
     scale: Vector
+    """What each column is then divided by."""
     intercept: bool
     equations: int = 1
+    """How many linear predictors a row has, each with coefficients of its own."""
 
     @classmethod
     def of(cls, X: Vector, weight: Vector | None, intercept: bool, equations: int = 1) -> Scaling:

@@ -35,10 +35,8 @@ class GoodnessOfFit:
 
     Parameters
     ----------
-    loss : float
-        The loss.
-    saturated : float
-        The smallest loss that any predictor could have.
+    loss, saturated : float
+        The loss, and the smallest one that any predictor could have.
     constant : float
         What the log-likelihood has beyond minus the loss.
     weight, mean, spread : float

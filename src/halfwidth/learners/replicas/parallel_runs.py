@@ -65,7 +65,8 @@ class ParallelRuns(DealtRuns, OwnResult):
         Returns
         -------
         ndarray of shape (K, dim)
-            One run in each row.
+            One run in each row, without the rows of the burn-in; rows are dealt in turn, so that the runs differ in
+            length by at most one.
         """
         K = len(self._runs)
         late = K - 1 - np.arange(K)

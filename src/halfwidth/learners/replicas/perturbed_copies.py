@@ -75,7 +75,8 @@ class CopiesResult(OwnResult):
     Parameters
     ----------
     copies : int
-        Number B of copies.
+        Number B of copies. The length of an interval has a relative standard deviation of about 1 / sqrt(2 B) from
+        their random weights alone: 7 percent with 100 copies.
     rule : {"normal", "percentile", "cheap"}
         How the copies become an interval: normal quantiles with their covariance, their own quantiles, or Student's t
         around the trajectory's own average.

@@ -82,7 +82,8 @@ class OnlineDebiasing(OwnResult):
     Parameters
     ----------
     problem : Problem
-        A linear regression: rows (x, y), gradient (x'theta - y) x, and a curvature bound.
+        A linear regression: rows (x, y), gradient (x'theta - y) x, and a curvature bound. The gradient is tried
+        on two rows, and a problem with another one is refused.
     planned_rows : int, default 50_000
         The number of rows that will be seen; the weights depend on it. With fewer the bias is not gone, with many more
         the interval is wider than it need be.

@@ -29,7 +29,15 @@ _MOVES = ((0, -1), (1, 0), (0, 1), (-1, 0))  # left, down, right, up, as Gymnasi
 
 @dataclass(frozen=True)
 class FiniteMDP:
-    """p and r, both (S, A, 2, S), and gamma."""
+    """A process of S states and A actions.
+
+    Parameters
+    ----------
+    transitions, rewards : ndarray of shape (S, A, 2, S)
+        p and r; the third index says whether the next state is within the episode or begins the next one.
+    discount : float
+        gamma, from 0 to below 1.
+    """
 
     transitions: Vector
     rewards: Vector

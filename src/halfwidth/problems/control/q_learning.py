@@ -25,6 +25,7 @@ from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem, Truth
 from halfwidth.problems.control.finite_mdp import FiniteMDP, garnet, poisson_solution, stationary_law
 from halfwidth.problems.control.temporal_difference import draw_index
+from halfwidth.problems.row_losses import squared_norm
 
 HEAD = 4
 SMALLEST_GAP = 1e-8
@@ -89,14 +90,9 @@ def q_jacobian(theta: Vector, row: Vector, params: Vector, left: Vector, right: 
 def q_curvature(theta: Vector, row: Vector, params: Vector) -> float:
     """|phi| (|phi| + gamma max_a' |phi(s', a')|), a bound of the row's Jacobian."""
     dim = theta.shape[0]
-    own, largest = 0.0, 0.0
-    for j in range(dim):
-        own += row[j] * row[j]
+    own, largest = squared_norm(row, dim), 0.0
     for a in range(int(params[1])):
-        norm2 = 0.0
-        for j in range(dim):
-            norm2 += row[dim + 2 + a * dim + j] ** 2
-        largest = max(largest, norm2)
+        largest = max(largest, squared_norm(row[dim + 2 + a * dim :], dim))
     return float(np.sqrt(own) * (np.sqrt(own) + params[2] * row[dim + 1] * np.sqrt(largest)))
 
 

@@ -22,6 +22,7 @@ from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem
 from halfwidth.problems.control.finite_mdp import FiniteMDP, frozen_lake, garnet, random_walk
 from halfwidth.problems.control.policy_evaluation import Evaluation
+from halfwidth.problems.row_losses import squared_norm
 
 HEAD = 6
 _FEATURE_SEED = 1
@@ -87,11 +88,7 @@ def td_jacobian(theta: Vector, row: Vector, params: Vector, left: Vector, right:
 def td_curvature(theta: Vector, row: Vector, params: Vector) -> float:
     """|z| |phi - gamma c phi'|, a bound of the row's Jacobian."""
     dim = theta.shape[0]
-    left, right = 0.0, 0.0
-    for j in range(dim):
-        left += row[j] * row[j]
-        right += row[dim + j] * row[dim + j]
-    return float(np.sqrt(left * right))
+    return float(np.sqrt(squared_norm(row, dim) * squared_norm(row[dim:], dim)))
 
 
 def td_problem(evaluation: Evaluation, name: str, settings: dict[str, object]) -> Problem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from halfwidth.errors import InputError
 from halfwidth.streams.design.expressions import FUNCTIONS, Call, Column, Expression, Negative, Number, Operation
@@ -16,6 +16,9 @@ _LONGEST = 20_000
 _DEEPEST = 60
 _MOST_OPERATIONS = 200
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+
+
+T = TypeVar("T")
 
 
 class Token(NamedTuple):
@@ -68,6 +71,11 @@ class ExpressionParser:
         token = self._next()
         if token != ("mark", mark):
             raise self._error(f"{mark!r} is expected, not {token.text!r}")
+
+    def _closed(self, inner: T) -> T:
+        """What was parsed, once the parenthesis behind it is taken."""
+        self._take(")")
+        return inner
 
     def _deeper(self) -> None:
         self._depth += 1
@@ -124,9 +132,7 @@ class ExpressionParser:
     def _primary(self) -> Expression:
         token = self._next()
         if token == ("mark", "("):
-            inner = self._expression()
-            self._take(")")
-            return inner
+            return self._closed(self._expression())
         if token.kind == "number":
             return Number(float(token.text))
         if token.kind == "quoted" or (token.kind == "name" and self._peek() != "("):
@@ -145,5 +151,4 @@ class ExpressionParser:
             inner = self._expression()
         else:
             raise self._error(f"{name!r} cannot stand inside an expression; known: {', '.join([*FUNCTIONS, 'I', 'Q'])}")
-        self._take(")")
-        return inner
+        return self._closed(inner)

@@ -29,8 +29,19 @@ BASES: dict[str, Basis] = {
 }
 
 
+class _OfExpression:
+    """What is computed from an expression of columns."""
+
+    expression: Expression
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it reads."""
+        return tuple(dict.fromkeys(columns_of(self.expression)))
+
+
 @dataclass(frozen=True)
-class NumericSpec:
+class NumericSpec(_OfExpression):
     """An expression that gives one number for each row; a bare column of text becomes a category."""
 
     expression: Expression
@@ -42,11 +53,6 @@ class NumericSpec:
         if isinstance(self.expression, Column):
             return self.expression.name
         return f"I({self.expression})" if self.wrapped else str(self.expression)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that it reads."""
-        return tuple(dict.fromkeys(columns_of(self.expression)))
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class CategorySpec:
 
 
 @dataclass(frozen=True)
-class OffsetSpec:
+class OffsetSpec(_OfExpression):
     """An expression that is added to the linear predictor."""
 
     expression: Expression
@@ -82,14 +88,9 @@ class OffsetSpec:
         """How the formula calls it."""
         return f"offset({self.expression})"
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that it reads."""
-        return tuple(dict.fromkeys(columns_of(self.expression)))
-
 
 @dataclass(frozen=True)
-class BasisSpec:
+class BasisSpec(_OfExpression):
     """A transform of `BASES` applied to an expression."""
 
     name: str
@@ -136,11 +137,6 @@ class BasisSpec:
     def parameters(self) -> dict[str, Any]:
         """What was given after the first argument."""
         return {key: list(value) if isinstance(value, tuple) else value for key, value in self.given}
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that it reads."""
-        return tuple(dict.fromkeys(columns_of(self.expression)))
 
 
 def _shown(value: Any) -> str:

@@ -115,9 +115,7 @@ class FormulaParser(ExpressionParser):
     def _atom(self) -> Any:
         token = self._next()
         if token == ("mark", "("):
-            inner = self._sum()
-            self._take(")")
-            return inner
+            return self._closed(self._sum())
         if token == ("mark", "."):
             return Dot()
         if token.kind == "number":

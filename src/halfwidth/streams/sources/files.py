@@ -17,21 +17,14 @@ from urllib.parse import unquote
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.streams.sources.byte_stream import Stamp
 
-FORMATS = ("csv", "ndjson", "arrow", "parquet")
-_SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".ndjson": "ndjson",
-    ".jsonl": "ndjson",
-    ".json": "ndjson",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".ipc": "arrow",
-    ".feather": "arrow",
-    ".parquet": "parquet",
-    ".pq": "parquet",
+_SUFFIXES_OF = {
+    "csv": (".csv", ".tsv", ".tab"),
+    "ndjson": (".ndjson", ".jsonl", ".json"),
+    "arrow": (".arrow", ".arrows", ".ipc", ".feather"),
+    "parquet": (".parquet", ".pq"),
 }
+FORMATS = tuple(_SUFFIXES_OF)
+_SUFFIXES = {suffix: name for name, suffixes in _SUFFIXES_OF.items() for suffix in suffixes}
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 _MAGIC = re.compile(r"[*?\[]")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"

@@ -9,6 +9,8 @@ from typing import Any, Self, TypedDict
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.streams.sources.files import FORMATS
 
+Given = str | None
+"""What the user says, or nothing."""
 SEPARATORS = (",", "\t", ";", "|")
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "none": ""}
 
@@ -34,26 +36,26 @@ class ReaderArguments(TypedDict, total=False):
         The SQL query of a database.
     """
 
-    format: str | None
-    separator: str | None
-    decimal: str | None
-    thousands: str | None
-    encoding: str | None
-    quote: str | None
-    query: str | None
+    format: Given
+    separator: Given
+    decimal: Given
+    thousands: Given
+    encoding: Given
+    quote: Given
+    query: Given
 
 
 @dataclass(frozen=True)
 class ReaderOptions:
     """The checked form of `ReaderArguments`; None stands for what the source shows."""
 
-    format: str | None = None
-    separator: str | None = None
-    decimal: str | None = None
-    thousands: str | None = None
-    encoding: str | None = None
-    quote: str | None = None
-    query: str | None = None
+    format: Given = None
+    separator: Given = None
+    decimal: Given = None
+    thousands: Given = None
+    encoding: Given = None
+    quote: Given = None
+    query: Given = None
 
     @classmethod
     def of(cls, arguments: ReaderArguments) -> Self:
@@ -97,7 +99,7 @@ class Dialect:
     separator: str = ","
     quote: str = '"'
     decimal: str = "."
-    thousands: str | None = None
+    thousands: Given = None
     found: tuple[str, ...] = ()
 
     @property
