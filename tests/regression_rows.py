@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import halfwidth as hw
 import twins
 
 DIM = 3
@@ -26,3 +27,9 @@ def gradient(theta, row):
 def hessian(theta, row):
     p = 1.0 / (1.0 + np.exp(-row[:-1] @ theta))
     return p * (1.0 - p) * np.outer(row[:-1], row[:-1])
+
+
+def one_pass_and_two(X, y, family):
+    """What `fit` says about a regression on x and z after one pass and after two."""
+    frame = X.assign(y=y)
+    return (hw.fit(frame, formula="y ~ x + z", family=family, passes=passes).inference() for passes in (1, 2))

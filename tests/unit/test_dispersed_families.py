@@ -15,6 +15,7 @@ from halfwidth.learners.newton.dispersion_sums import DispersionSums
 from halfwidth.learners.newton.newton_solver import Rows
 from halfwidth.learners.newton.renewable import RenewableNewton
 from halfwidth.models import FitWarning
+from regression_rows import one_pass_and_two
 
 ALPHA, PHI = 0.7, 0.5
 
@@ -142,9 +143,7 @@ def test_a_stream_that_is_held_is_statsmodels(family, passes):
 @pytest.mark.parametrize("family", ["gamma", "negative-binomial"])
 def test_a_long_stream_is_close_in_one_pass_and_statsmodels_in_two(family):
     X, y = data(family, n=70_000)
-    frame = X.assign(y=y)
-    once = hw.fit(frame, formula="y ~ x + z", family=family, passes=1).inference()
-    twice = hw.fit(frame, formula="y ~ x + z", family=family, passes=2).inference()
+    once, twice = one_pass_and_two(X, y, family)
     assert not once.likelihood_is_exact
     assert np.abs((once.params - twice.params) / twice.bse).max() < 0.03
     assert stated(once) == pytest.approx(stated(twice), rel=2e-3)

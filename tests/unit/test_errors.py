@@ -1,11 +1,24 @@
 """Exceptions and the checks at the border."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 from halfwidth import errors
 from halfwidth.checks import check_count, check_positive, check_vector
-from halfwidth.errors import CannotPool, Diverged, HalfwidthError, InputError, MissingExtra, NotEnoughData, UnknownName
+from halfwidth.errors import (
+    BadRow,
+    CannotPool,
+    Diverged,
+    HalfwidthError,
+    InputError,
+    Interrupted,
+    MissingExtra,
+    NotEnoughData,
+    NotIdentified,
+    UnknownName,
+)
 
 
 def test_every_exception_is_ours_and_bad_input_is_a_value_error():
@@ -57,3 +70,19 @@ def test_a_checked_vector_is_a_copy():
     checked = check_vector("theta_0", given, 2)
     checked[0] = 7.0
     assert given[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NotIdentified("collinear", "collinear-columns"),
+        Interrupted("stopped", 2),
+        BadRow.at("a.csv", 3, "y", "missing", "no value", "give one"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_pickle_of_an_exception_keeps_its_fields(error):
+    """Workers send exceptions back by pickle."""
+    other = pickle.loads(pickle.dumps(error))
+    assert type(other) is type(error)
+    assert (other.args, vars(other)) == (error.args, vars(error))

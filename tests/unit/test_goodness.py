@@ -7,6 +7,7 @@ import statsmodels.api as sm
 
 import halfwidth as hw
 from halfwidth.errors import InputError
+from regression_rows import one_pass_and_two
 
 
 def data(family, n=3_000, seed=1):
@@ -60,9 +61,7 @@ def test_without_an_intercept_r_squared_is_around_zero():
 @pytest.mark.parametrize("family", ["logistic", "poisson"])
 def test_a_long_stream_is_close_in_one_pass_and_exact_in_two(family):
     X, y = data(family, n=120_000)
-    frame = X.assign(y=y)
-    once = hw.fit(frame, formula="y ~ x + z", family=family, passes=1).inference()
-    twice = hw.fit(frame, formula="y ~ x + z", family=family, passes=2).inference()
+    once, twice = one_pass_and_two(X, y, family)
     other = theirs(family, X, y)
     assert not once.likelihood_is_exact
     assert once.llf == pytest.approx(other.llf, rel=1e-4)

@@ -60,9 +60,16 @@ def test_several_files_count_together_and_some_sources_are_not_known(frame, tmp_
     assert shares(pl.from_pandas(frame.head(100)).lazy()) == [None]
 
 
-def test_the_line_tells_rows_speed_percent_and_the_time_left(monkeypatch):
-    stream, now = SimpleNamespace(position=0, share=0.0), [0.0]
-    monkeypatch.setattr(progress.clock, "perf_counter", lambda: now[0])
+@pytest.fixture
+def now(monkeypatch):
+    """The clock of the module, a list of one time."""
+    time = [0.0]
+    monkeypatch.setattr(progress.clock, "perf_counter", lambda: time[0])
+    return time
+
+
+def test_the_line_tells_rows_speed_percent_and_the_time_left(now):
+    stream = SimpleNamespace(position=0, share=0.0)
     meter = Meter(stream)
     stream.share, now[0] = 0.25, 2.0
     assert meter.line(1_000) == "1,000 rows, 500 rows/s, 25%, 6 s left"
@@ -74,9 +81,8 @@ def test_the_line_tells_rows_speed_percent_and_the_time_left(monkeypatch):
     assert meter.line(800).count(",") == 1
 
 
-def test_a_resumed_run_counts_its_own_time_only(monkeypatch):
-    stream, now = SimpleNamespace(position=3_000, share=0.5), [0.0]
-    monkeypatch.setattr(progress.clock, "perf_counter", lambda: now[0])
+def test_a_resumed_run_counts_its_own_time_only(now):
+    stream = SimpleNamespace(position=3_000, share=0.5)
     meter = Meter(stream)
     stream.share, now[0] = 0.75, 5.0
     assert meter.line(4_500) == "4,500 rows, 300 rows/s, 75%, 5 s left"

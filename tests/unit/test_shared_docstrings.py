@@ -4,18 +4,7 @@ import inspect
 
 from halfwidth.docstrings import share_arguments, share_parameters
 
-
-class Base:
-    """A base.
-
-    Parameters
-    ----------
-    dim : int
-        The dimension,
-        on two lines.
-    seed : int
-        The seed.
-
+LAST = """
     Attributes
     ----------
     n_seen : int
@@ -25,6 +14,20 @@ class Base:
     ------
     InputError
         Something is wrong.
+"""
+
+
+class Base:
+    __doc__ = f"""A base.
+
+    Parameters
+    ----------
+    dim : int
+        The dimension,
+        on two lines.
+    seed : int
+        The seed.
+{LAST}
     """
 
     def __init__(self, dim, seed=0):
@@ -47,7 +50,7 @@ def test_arguments_of_the_base_class_are_added_in_the_order_of_the_signature():
 
     Child.__doc__ = "\n".join(line[4:] if line.startswith("        ") else line for line in Child.__doc__.split("\n"))
     share_parameters(Child, "    **options\n        What `Base` takes.\n")
-    expected = """A child.
+    expected = f"""A child.
 
     Text between.
 
@@ -58,17 +61,7 @@ def test_arguments_of_the_base_class_are_added_in_the_order_of_the_signature():
         on two lines.
     **options
         What `Base` takes.
-
-    Attributes
-    ----------
-    n_seen : int
-        Rows seen.
-
-    Raises
-    ------
-    InputError
-        Something is wrong.
-
+{LAST}
     Notes
     -----
     One formula.
@@ -151,3 +144,37 @@ def test_arguments_of_methods_are_described_once():
         "Return bounds.\n\nParameters\n----------\nalpha : float\n    Own.\nlevel : float\n    Own too.\n"
     )
     assert Shared.silent.__doc__ is None
+
+
+def test_what_methods_return_is_described_once():
+    @share_arguments(
+        returns="""
+        Self
+            The object itself.
+    """
+    )
+    class Chained:
+        def go(self):
+            """Go on."""
+
+        def state(self):
+            """Return the state.
+
+            Returns
+            -------
+            dict
+                The state.
+            """
+
+        @classmethod
+        def build(cls):
+            """Build one."""
+
+        def _inner(self):
+            """Say nothing about it."""
+
+    assert Chained.go.__doc__ == "Go on.\n\nReturns\n-------\nChained\n    The object itself.\n"
+    assert Chained.build.__doc__ == "Build one.\n\nReturns\n-------\nChained\n    The object itself.\n"
+    assert "dict" in Chained.state.__doc__
+    assert "Chained" not in Chained.state.__doc__
+    assert Chained._inner.__doc__ == "Say nothing about it."

@@ -18,7 +18,11 @@ from halfwidth.kernels.arrays import Vector
 
 def _by_name(attribute: str, text: str) -> property:
     """A property: an array of the core, as a Series where the names are the user's."""
-    return property(lambda self: self._series(getattr(self.core, attribute)), doc=text)
+
+    def values(self: NamedCoefficients) -> Any:
+        return self._series(getattr(self.core, attribute))
+
+    return property(values, doc=text)
 
 
 @share_arguments(ALPHA)
