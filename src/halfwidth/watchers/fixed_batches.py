@@ -62,9 +62,12 @@ class FixedBatchMeans(DyadicWatcher):
 
     Examples
     --------
-    >>> watcher = FixedBatchMeans(2, batches=10)
-    >>> watcher.update_many(np.random.default_rng(0).standard_normal((1000, 2))).law().degrees_of_freedom
+    >>> iterates = np.random.default_rng(0).standard_normal((1000, 2))
+    >>> watcher = FixedBatchMeans(2, batches=10).update_many(iterates)
+    >>> watcher.law().degrees_of_freedom
     9.0
+    >>> watcher.interval().covers([0.0, 0.0]).tolist()
+    [True, True]
     """
 
     kind = "fixed-batch-means"

@@ -73,7 +73,8 @@ class FlatTopBatchMeans(WindowWatcher):
 
     Examples
     --------
-    >>> watcher = FlatTopBatchMeans(2).update_many(np.random.default_rng(0).standard_normal((20_000, 2)))
+    >>> iterates = np.random.default_rng(0).standard_normal((20_000, 2))
+    >>> watcher = FlatTopBatchMeans(2).update_many(iterates)
     >>> watcher.block_rows(), round(watcher.law().degrees_of_freedom, 1)
     (896, 6.9)
     """

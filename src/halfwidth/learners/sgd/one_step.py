@@ -48,11 +48,10 @@ from halfwidth.inference.batch_result import in_pairs, inflations, too_short
 from halfwidth.inference.trail import Trail, influence_trail
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.rows import Path, RowData
-from halfwidth.kernels.steps import capped_step, no_cap
+from halfwidth.kernels.steps import capped_step
 from halfwidth.learners.learner_state import State, batches_hold_iterates
-from halfwidth.learners.newton.expansion import Expansion, stream_batches
-from halfwidth.learners.own_result import OwnResult, needed_hessian
-from halfwidth.learners.sgd.row_expansions import RowExpansions
+from halfwidth.learners.newton.expansion import stream_batches
+from halfwidth.learners.sgd.row_expansions import ExpandingLearner, RowExpansions
 from halfwidth.state.containers import Nested
 from halfwidth.state.fields import Array, Fields
 from halfwidth.state.schema import Relation
@@ -112,7 +111,7 @@ class OneStepResult(EquationResult):
         return np.asarray(super()._variances(rows) * factors**2)
 
 
-class OneStep(OwnResult):
+class OneStep(ExpandingLearner):
     """Capped SGD with a one-step centre and batch means of its residuals.
 
     Notes
@@ -141,16 +140,8 @@ class OneStep(OwnResult):
     relations = (Relation("have every iterate that counts in `parts.batches`", batches_hold_iterates),)
 
     def _prepare(self) -> None:
-        problem = self.problem
-        hessian = needed_hessian(problem, "the one-step centre", "'auto-gradient'")
-        self._mean = self._theta.copy()
-        self._expansion = Expansion.empty(len(self._thetas), problem.dim)
-        self._batches = stream_batches(problem.dim, FIRST_LENGTH)
-        self._set_loops(gather, problem.gradient, problem.curvature or no_cap, hessian)
-
-    def _start_at(self, theta: Vector) -> None:
-        super()._start_at(theta)
-        self._mean[:] = theta
+        self._set_expanding_loop(gather, "the one-step centre", "'auto-gradient'")
+        self._batches = stream_batches(self.problem.dim, FIRST_LENGTH)
 
     def _forget(self) -> None:
         self._batches.clear()
@@ -159,8 +150,7 @@ class OneStep(OwnResult):
         return FEWEST_BATCHES * FIRST_LENGTH
 
     def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
-        part = self._expansion[: len(rows)]
-        work = RowExpansions(self._mean, part.vectors, part.directions, part.weights, part.shifts, self._grad)
+        part, work = self._noted(len(rows))
         self._run_loop(draw, rows, thetas, self.step(k), self._averaged(k), work)
         part.enter(self._batches)
 

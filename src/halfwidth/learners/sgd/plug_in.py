@@ -30,12 +30,12 @@ from halfwidth.equation.result import EquationResult, Jackknifed
 from halfwidth.inference import Diagnostics, NormalLaw, Result
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.rows import Path, RowData
-from halfwidth.kernels.steps import capped_step, no_cap
+from halfwidth.kernels.steps import capped_step
 from halfwidth.learners.base import LearnerOptions
 from halfwidth.learners.learner_state import State, batches_hold_iterates
-from halfwidth.learners.newton.expansion import Expansion, stream_batches
-from halfwidth.learners.own_result import OwnResult, needed_hessian, sandwich
-from halfwidth.learners.sgd.row_expansions import RowExpansions
+from halfwidth.learners.newton.expansion import stream_batches
+from halfwidth.learners.own_result import sandwich
+from halfwidth.learners.sgd.row_expansions import ExpandingLearner, RowExpansions
 from halfwidth.problems import Problem
 from halfwidth.state.containers import Nested
 from halfwidth.state.fields import Array, Bool, Fields
@@ -74,7 +74,7 @@ def _fits(state: State) -> bool:
     return not state["parts"]["batches"]["n"].any()
 
 
-class PlugIn(OwnResult):
+class PlugIn(ExpandingLearner):
     """Capped SGD with a plug-in covariance A^-1 S A^-T.
 
     Parameters
@@ -119,18 +119,11 @@ class PlugIn(OwnResult):
         super().__init__(problem, **options)
 
     def _prepare(self) -> None:
-        problem, dim = self.problem, self.problem.dim
-        hessian = needed_hessian(problem, "the plug-in covariance", "a method that watches iterates, like 'obm'")
-        self._mean = self._theta.copy()
+        dim = self.problem.dim
+        self._set_expanding_loop(gather, "the plug-in covariance", "a method that watches iterates, like 'obm'")
         self._curvature = np.zeros((dim, dim))
         self._noise = np.zeros((dim, dim))
         self._batches = stream_batches(dim, FIRST_LENGTH)
-        self._expansion = Expansion.empty(len(self._thetas), dim)
-        self._set_loops(gather, problem.gradient, problem.curvature or no_cap, hessian)
-
-    def _start_at(self, theta: Vector) -> None:
-        super()._start_at(theta)
-        self._mean[:] = theta
 
     def _forget(self) -> None:
         self._curvature[:] = 0.0
@@ -141,9 +134,8 @@ class PlugIn(OwnResult):
         return FEWEST_BATCHES * FIRST_LENGTH if self.long_run else self.problem.dim + 1
 
     def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
-        part = self._expansion[: len(rows)]
-        grads, directions, weights = part.vectors, part.directions, part.weights
-        work = RowExpansions(self._mean, grads, directions, weights, part.shifts, self._grad)
+        part, work = self._noted(len(rows))
+        grads = part.vectors
         self._run_loop(draw, rows, thetas, self.step(k), self._averaged(k), self.long_run, work)
         self._curvature += part.hessian()
         if self.long_run:

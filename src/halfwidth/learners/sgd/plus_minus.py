@@ -23,12 +23,9 @@ from halfwidth.checks import check_count
 from halfwidth.errors import NotEnoughData
 from halfwidth.inference import Diagnostics, NormalLaw, Result
 from halfwidth.kernels.arrays import Indices, Vector
-from halfwidth.kernels.steps import no_cap
 from halfwidth.learners.base import LearnerOptions
-from halfwidth.learners.newton.expansion import Expansion
-from halfwidth.learners.own_result import OwnResult, needed_hessian
 from halfwidth.learners.sgd.plug_in import gather
-from halfwidth.learners.sgd.row_expansions import RowExpansions
+from halfwidth.learners.sgd.row_expansions import ExpandingLearner
 from halfwidth.problems import Problem
 from halfwidth.state.fields import Array, Fields, Whole
 
@@ -40,7 +37,7 @@ _FLAG = (
 )
 
 
-class PlusMinus(OwnResult):
+class PlusMinus(ExpandingLearner):
     """Capped SGD with steps gamma / k, whose last iterate has the interval theta +- z sqrt(gamma / N).
 
     Parameters
@@ -81,13 +78,10 @@ class PlusMinus(OwnResult):
         super().__init__(problem, **options)
 
     def _prepare(self) -> None:
-        problem, dim = self.problem, self.problem.dim
-        hessian = needed_hessian(problem, "plus/minus the learning rate", "a method that watches iterates, like 'obm'")
-        self._mean = self._theta.copy()
+        dim = self.problem.dim
+        self._set_expanding_loop(gather, "plus/minus the learning rate", "a method that watches iterates, like 'obm'")
         self._curvature = np.zeros((dim, dim))
         self._gamma = np.zeros(1)
-        self._expansion = Expansion.empty(len(self._thetas), dim)
-        self._set_loops(gather, problem.gradient, problem.curvature or no_cap, hessian)
 
     def _rows_needed(self) -> int:
         return self.pilot_rows + 1 - self.burn_in
@@ -104,8 +98,7 @@ class PlusMinus(OwnResult):
             self._steps(draw, rows[pilot:], thetas[pilot:], steps)
 
     def _steps(self, draw: bool, rows: Vector, thetas: Vector, steps: Vector) -> None:
-        part = self._expansion[: len(rows)]
-        work = RowExpansions(self._mean, part.vectors, part.directions, part.weights, part.shifts, self._grad)
+        _, work = self._noted(len(rows))
         self._run_loop(draw, rows, thetas, steps, 0, False, work)
 
     def _own_result(self) -> Result:

@@ -124,13 +124,9 @@ class TruncatedSGD(Learner):
     relations = (Relation("have in `parts.truncated_at` the rows of its truncations, in order", _hits_fit),)
 
     def __init__(
-        self,
-        problem: Problem,
-        *,
-        threshold: Threshold | None = None,
-        sets: TruncationSets | None = None,
+        self, problem: Problem, *, threshold: Threshold | None = None, sets: TruncationSets | None = None,
         **options: Unpack[LearnerOptions],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.threshold = Threshold() if threshold is None else threshold
         self.sets = TruncationSets() if sets is None else sets
         self.truncations = 0

@@ -9,8 +9,6 @@ from typing import Any, Self, TypedDict
 from halfwidth.errors import InputError, UnknownName
 from halfwidth.streams.sources.files import FORMATS
 
-Given = str | None
-"""What the user says, or nothing."""
 SEPARATORS = (",", "\t", ";", "|")
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "none": ""}
 
@@ -36,26 +34,26 @@ class ReaderArguments(TypedDict, total=False):
         The SQL query of a database.
     """
 
-    format: Given
-    separator: Given
-    decimal: Given
-    thousands: Given
-    encoding: Given
-    quote: Given
-    query: Given
+    format: str | None
+    separator: str | None
+    decimal: str | None
+    thousands: str | None
+    encoding: str | None
+    quote: str | None
+    query: str | None
 
 
 @dataclass(frozen=True)
 class ReaderOptions:
     """The checked form of `ReaderArguments`; None stands for what the source shows."""
 
-    format: Given = None
-    separator: Given = None
-    decimal: Given = None
-    thousands: Given = None
-    encoding: Given = None
-    quote: Given = None
-    query: Given = None
+    format: str | None = None
+    separator: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    encoding: str | None = None
+    quote: str | None = None
+    query: str | None = None
 
     @classmethod
     def of(cls, arguments: ReaderArguments) -> Self:
@@ -99,7 +97,7 @@ class Dialect:
     separator: str = ","
     quote: str = '"'
     decimal: str = "."
-    thousands: Given = None
+    thousands: str | None = None
     found: tuple[str, ...] = ()
 
     @property
