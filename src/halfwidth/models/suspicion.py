@@ -81,12 +81,12 @@ class Suspicion:
     def look(self, X: Vector, y: Vector) -> None:
         """Look at the next rows; the first few on the wrong side are kept."""
         self.looked_at += len(y)
-        room = self.earlier + MOST_KEPT - len(self.y)
-        if room <= 0:
+        left = self.earlier + MOST_KEPT - len(self.y)
+        if left <= 0:
             return
         k = len(self.direction) - X.shape[1]
         along = X @ self.direction[k:] + self.direction[:k].sum()
-        wrong = np.flatnonzero(wrong_side(along, y, FAMILIES[self.family].separation) > self.slack)[:room]
+        wrong = np.flatnonzero(wrong_side(along, y, FAMILIES[self.family].separation) > self.slack)[:left]
         if len(wrong):
             self.X = np.vstack([self.X.reshape(-1, X.shape[1]), X[wrong]])
             self.y = np.append(self.y, y[wrong])

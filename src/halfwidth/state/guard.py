@@ -23,10 +23,15 @@ Returned = TypeVar("Returned")
 class Guard:
     """Holds an object while a call changes it; a context manager."""
 
+    _lock: threading.Lock
+    _owner: tuple[int, int] | None
+    _broken: str | None
+
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._owner: tuple[int, int] | None = None
-        self._broken: str | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self._lock, self._owner, self._broken = threading.Lock(), None, None
 
     def check(self) -> None:
         """Raise if the object is broken, or if another thread is changing it."""
@@ -44,7 +49,7 @@ class Guard:
         """Forget that the object was broken, when it starts anew; raise if another thread is changing it."""
         self._broken = None
         if self._owner is not None and self._owner[0] != os.getpid():
-            self.__init__()  # type: ignore[misc]
+            self._reset()
         self.check()
 
     def __enter__(self) -> Guard:
@@ -68,13 +73,16 @@ class Guard:
         return {}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__()  # type: ignore[misc]  # a copy in another process has a lock of its own
+        self._reset()  # a copy in another process has a lock of its own
 
 
 def guard_of(thing: Any) -> Guard:
     """The guard of an object, made when it is first asked for."""
-    guard = vars(thing).get("_guard")
-    return guard if guard is not None else vars(thing).setdefault("_guard", Guard())  # type: ignore[no-any-return]
+    guard: Guard | None = vars(thing).get("_guard")
+    if guard is None:
+        made: Guard = vars(thing).setdefault("_guard", Guard())
+        return made
+    return guard
 
 
 def whole_only(method: Callable[..., Returned]) -> Callable[..., Returned]:

@@ -14,19 +14,19 @@ def aligned(
 ) -> Iterator[tuple[list[Block], BadRow | None]]:
     """Lists of blocks that end at multiples of `chunk_rows`; the last may come with the failure that ended it."""
     parts: list[Block] = []
-    room = chunk_rows - position % chunk_rows
+    missing = chunk_rows - position % chunk_rows
     failure = None
     try:
         for block in blocks:
             _check_columns(block, columns)
             start = 0
-            while block.rows - start >= room:
-                parts.append(block.cut(start, start + room))
+            while block.rows - start >= missing:
+                parts.append(block.cut(start, start + missing))
                 yield parts, None
-                start, parts, room = start + room, [], chunk_rows
+                start, parts, missing = start + missing, [], chunk_rows
             if start < block.rows:
                 parts.append(block.cut(start, block.rows))
-                room -= parts[-1].rows
+                missing -= parts[-1].rows
     except BadRow as error:
         failure = error
     if parts or failure:
@@ -55,10 +55,10 @@ def read_head(blocks: Iterator[Block], rows: int) -> tuple[list[Block], BadRow |
 
 def first_rows(blocks: Sequence[Block], rows: int) -> list[Block]:
     """The first so many rows of these blocks."""
-    found, room = [], rows
+    found, missing = [], rows
     for block in blocks:
-        part = block.cut(0, room)
-        room -= part.rows
+        part = block.cut(0, missing)
+        missing -= part.rows
         if part.rows:
             found.append(part)
     return found

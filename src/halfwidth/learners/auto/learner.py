@@ -112,8 +112,9 @@ class Auto(Engines):
             raise InputError.of("chunk_rows", f"be at most {_MOST_CHUNK_ROWS}", chunk_rows)
         if gradient_only:
             self.name = "auto-gradient"
-        world = told_problem(check_count("dim", dim)) if problem is None else problem  # type: ignore[arg-type]
-        super().__init__(world, step=STEP, watchers=watchers, seed=seed, theta_0=theta_0)
+        if problem is None:
+            problem = told_problem(check_count("dim", dim))  # type: ignore[arg-type]  # None is refused
+        super().__init__(problem, step=STEP, watchers=watchers, seed=seed, theta_0=theta_0)
 
     def ask(self) -> Request:
         """What to do next: the theta to deploy, for how many rows, and the points at which gradients are wanted.
