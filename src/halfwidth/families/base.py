@@ -52,6 +52,10 @@ class Loss(Likelihood, ABC):
     """Whether `score` jumps, so that the estimate is the root of a smoothed one."""
     likelihood = False
     """Whether minus the loss, with `constant`, is a log-likelihood."""
+    ratios = False
+    """Whether the exponential of a coefficient is a ratio: of odds, rates or means."""
+    free_spread = False
+    """Whether the spread of y is a parameter beside its mean, so that a fit can be exact."""
     target = "be finite numbers"
     """The rule that targets must satisfy, for error messages."""
     labels: str | None = None

@@ -25,6 +25,7 @@ class Gamma(LogLink, Dispersed):
     """The gamma loss of positive targets, with the log link."""
 
     name = "gamma"
+    free_spread = True
     smooth = True
     likelihood = True
     target = "be numbers above 0"

@@ -15,6 +15,7 @@ class Huber(Loss):
     """Huber's loss: quadratic up to the threshold 1.345 scale, linear beyond it."""
 
     name = "huber"
+    free_spread = True
     uses_scale = True
 
     @property

@@ -14,6 +14,7 @@ class Linear(Loss):
     """The squared loss e^2 / 2."""
 
     name = "linear"
+    free_spread = True
     quadratic = True
     likelihood = True
 

@@ -14,6 +14,8 @@ _LARGEST_EXPONENT = 500.0
 class LogLink:
     """A mean of exp(eta)."""
 
+    ratios = True
+
     def mean(self, eta: Vector) -> Vector:
         return np.asarray(np.exp(np.minimum(eta, _LARGEST_EXPONENT)))
 

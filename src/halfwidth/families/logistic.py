@@ -15,6 +15,7 @@ class Logistic(CanonicalLink):
     """The logistic loss of targets 0 and 1."""
 
     name = "logistic"
+    ratios = True
     target = "be 0 or 1"
     labels = "binary"
     separation = "sides"

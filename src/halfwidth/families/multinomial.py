@@ -37,6 +37,7 @@ class Multinomial(Loss):
     """
 
     name = "multinomial"
+    ratios = True
     smooth = True
     likelihood = True
     target = "be codes of classes: 0, 1, 2, ..."

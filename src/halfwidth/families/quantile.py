@@ -32,6 +32,7 @@ class Quantile(Loss):
     """
 
     name = "quantile"
+    free_spread = True
     uses_scale = True
     rough = True
 

@@ -161,7 +161,7 @@ class Goodness:
     def scale(self) -> float:
         """The dispersion of linear and gamma regressions; 1 for other likelihoods, as statsmodels has it."""
         self._known("scale")
-        if self.family not in ("linear", "gamma") or self.basis.dispersion is None:
+        if not self.loss.free_spread or self.basis.dispersion is None:
             return 1.0
         return self.basis.dispersion
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from halfwidth.docstrings import ALPHA, share_arguments, share_parameters
 from halfwidth.errors import InputError
-from halfwidth.families import Loss
+from halfwidth.families import FAMILIES, Loss
 from halfwidth.inference.contrasts import ContrastTest
 from halfwidth.inference.pictured import Pictured, chosen_level, picture_of
 from halfwidth.inference.summary import coefficient_rows, finite, marked_names, warning_lines
@@ -27,9 +27,6 @@ from halfwidth.models.named_coefficients import NamedCoefficients
 from halfwidth.models.prediction import Prediction, prediction_rows
 from halfwidth.plots.result import ResultTable
 from halfwidth.streams.design.specification import Specification
-
-EXPONENTIATED = frozenset({"logistic", "multinomial", "poisson", "gamma", "negative-binomial"})
-"""Families whose link makes the exponential of a coefficient a ratio of odds, or of rates or means."""
 
 PREDICTORS = """
 X : array_like of shape (m, p)
@@ -120,8 +117,8 @@ class RegressionResult(NamedCoefficients, AtLevel, Goodness, Pictured):
         DataFrame or ndarray of shape (d, 3)
             The ratios with their lower and upper bounds.
         """
-        if self.family not in EXPONENTIATED:
-            known = ", ".join(sorted(EXPONENTIATED))
+        if not self.loss.ratios:
+            known = ", ".join(sorted(name for name, loss in FAMILIES.items() if loss.ratios))
             raise InputError(f"odds ratios exist for {known} regressions; this is a {self.family} one")
         table = np.exp(np.column_stack([self.core.params, self.core.conf_int(alpha)]))
         return self._frame(table, ["ratio", "ci_lower", "ci_upper"])

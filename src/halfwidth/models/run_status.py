@@ -91,7 +91,7 @@ def _dependence(fit: NewtonSnapshot) -> Flag | None:
 
 
 def _exact(fit: NewtonSnapshot, errors: Vector) -> Flag | None:
-    if fit.loss.name not in ("linear", "gamma", "huber", "quantile"):
+    if not fit.loss.free_spread:
         return None
     spread = fit.loss.scale if fit.loss.uses_scale else float(np.sqrt(max(fit.dispersion, 0.0)))
     size = float(np.abs(fit.centre).max(initial=0.0))
