@@ -56,7 +56,7 @@ def inner(field: Field) -> Iterator[Schema]:
         for part in field.fields.values():
             yield from inner(part)
     elif isinstance(field, Either):
-        for choice in field.choices:
+        for choice in field.inner:
             yield from inner(choice)
 
 
