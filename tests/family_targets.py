@@ -1,6 +1,7 @@
 """Targets of every regression family: what the tests of a new family extend.
 
-`drawn` draws targets at given linear predictors; `FIXED` is one target per family at which derivatives are checked.
+`drawn` draws targets at given linear predictors; `FIXED` is one target per family at which derivatives are checked, or
+None where only the mean of the curvature is the weight: they are checked at y = mean(eta), where the two agree.
 """
 
 import numpy as np
