@@ -1,5 +1,6 @@
 """`halfwidth fit` and `halfwidth data` as a person or a program calls them."""
 
+import io
 import json
 import os
 import sqlite3
@@ -186,6 +187,74 @@ def test_a_saved_model_is_shown_and_predicts(csv, tmp_path):
         run("predict", saved, csv, "--out", tmp_path / "p.xlsx")
     with pytest.raises(HalfwidthError, match="could not be written: its folder is a file"):
         run("predict", saved, csv, "--out", csv / "p.csv")
+
+
+def test_rows_without_a_prediction_are_counted_and_keep_their_line(tmp_path):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"x": rng.standard_normal(400), "kind": np.resize(["a", "b"], 400), "y": rng.random(400)})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    saved, new, out = tmp_path / "model.hw", tmp_path / "new.csv", tmp_path / "out.csv"
+    run("fit", tmp_path / "rows.csv", "--formula", "y ~ x + kind", "--save", saved)
+    frame.head(6).assign(kind=["a", "b", "new", "a", "b", "a"], x=[0.0, 1.0, 2.0, None, 4.0, 5.0]).to_csv(
+        new, index=False
+    )
+    with pytest.raises(HalfwidthError, match=r"row 3, .*no coefficient for the level 'new'; .* --bad-rows skip"):
+        run("predict", saved, new)
+    told = run("predict", saved, new, "--bad-rows", "skip", "--out", out)
+    assert "out.csv: 4 predictions" in told.stdout
+    assert "2 of 6 rows have no prediction, their cells are empty: missing value 1, unknown level 1" in told.stderr
+    assert np.isnan(pd.read_csv(out)["mean"]).tolist() == [False, False, True, True, False, False]
+    run("fit", tmp_path / "rows.csv", "--formula", "y ~ x + kind", "--save", saved, "--unknown-level", "other")
+    with pytest.raises(
+        HalfwidthError, match=r"row 3, .*no coefficient for the level 'new'"
+    ):  # the fit met no other level
+        run("predict", saved, new)
+
+
+def test_a_level_of_its_own_for_unknown_ones_predicts_them(tmp_path):
+    rng = np.random.default_rng(4)
+    kind = np.resize(["a", "b"], 12_000)
+    kind[11_000:] = "c"
+    frame = pd.DataFrame({"kind": kind, "y": (kind == "c") + rng.random(12_000)})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    saved = tmp_path / "model.hw"
+    shown = run(
+        "fit", tmp_path / "rows.csv", "--formula", "y ~ kind", "--unknown-level", "other", "--save", saved
+    ).stdout
+    assert "reference levels: kind = a" in shown
+    pd.DataFrame({"kind": ["a", "never seen"]}).to_csv(tmp_path / "new.csv", index=False)
+    low, high = pd.read_csv(io.StringIO(run("predict", saved, tmp_path / "new.csv").stdout))["mean"]
+    assert (low, high) == (pytest.approx(0.5, abs=0.05), pytest.approx(1.5, abs=0.05))
+
+
+def test_the_summary_says_which_class_and_which_levels(tmp_path):
+    rng = np.random.default_rng(5)
+    kind = np.resize(["a", "b"], 12_000)
+    kind[11_000:] = "c"
+    frame = pd.DataFrame({"kind": kind, "bought": np.where(rng.random(12_000) < 0.4, "yes", "no")})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    arguments = ("fit", tmp_path / "rows.parquet", "--formula", "bought ~ kind", "--family", "logistic")
+    shown = run(*arguments, "--save", tmp_path / "model.hw").stdout
+    assert "log odds of yes against no\nreference levels: kind = a\nlate levels: kind = c\n" in shown
+    assert shown in run("show", tmp_path / "model.hw").stdout
+    facts = json.loads(run(*arguments, "--json", "-").stdout)["diagnostics"]
+    assert (facts["modelled_class"], facts["baseline"]) == ("yes", "no")
+    assert (facts["reference_levels"], facts["late_levels"]) == ({"kind": "a"}, {"kind": "c"})
+
+
+def test_time_is_compared_within_groups(tmp_path):
+    rng = np.random.default_rng(6)
+    panel = pd.DataFrame({"id": np.repeat(np.arange(100), 120), "t": np.tile(np.arange(120), 100)})
+    panel = panel.assign(x=rng.standard_normal(12_000), y=rng.standard_normal(12_000))
+    panel.to_csv(tmp_path / "panel.csv", index=False)
+    arguments = ("--target", "y", "--feature", "x", "--time", "t")
+    assert "100 groups" in run("fit", tmp_path / "panel.csv", *arguments, "--group", "id").stdout
+    with pytest.raises(HalfwidthError, match=r"row 121, .*earlier than that of a row before it; .* --group"):
+        run("fit", tmp_path / "panel.csv", *arguments)
+    panel.loc[8_192, "t"] = -1  # the first row of the second chunk, inside a group
+    panel.to_csv(tmp_path / "panel.csv", index=False)
+    with pytest.raises(HalfwidthError, match=r"row 8193, .*the row before it, which is of the same group"):
+        run("fit", tmp_path / "panel.csv", *arguments, "--group", "id")
 
 
 def test_separators_and_databases_on_the_command_line(csv, tmp_path):

@@ -180,10 +180,12 @@ def test_contradictions_are_refused(parquet, tmp_path):
         halfwidth.fit(parquet, target="y", family="probit")
     with pytest.raises(InputError, match="quantile must be given with family='quantile' only"):
         halfwidth.fit(parquet, target="y", quantile=0.3)
-    with pytest.raises(InputError, match="resume needs the checkpoint"):
+    with pytest.raises(InputError, match=r"resume .--resume. needs the checkpoint .--checkpoint FILE."):
         halfwidth.fit(parquet, target="y", resume=True)
     halfwidth.fit(parquet, target="y", features=["a"], checkpoint=tmp_path / "ck")
-    with pytest.raises(InputError, match="resumed with the settings it began with"):
+    with pytest.raises(InputError, match=r"resume_at \(--resume-at\) needs resume"):
+        halfwidth.fit(parquet, target="y", checkpoint=tmp_path / "other", resume_at=5)
+    with pytest.raises(InputError, match=r"settings that it began with: ridge \(--ridge\) was 0.0; got 1.0"):
         halfwidth.fit(parquet, target="y", features=["a"], ridge=1.0, checkpoint=tmp_path / "ck", resume=True)
 
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import halfwidth
 from halfwidth.errors import BadRow, BadState, InputError
-from halfwidth.models.predict import predictions
+from halfwidth.models.predict import Predictions
 
 FORMULA = "y ~ a + kind*I(a**2) + scale(exposure) + poly(c, 2)"
 
@@ -88,7 +88,10 @@ def test_a_pipeline_passes_raw_columns_through(frame: pd.DataFrame) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"kind": "new"}, "row 1, column 'kind': the level 'new' was not among the first rows"),
+        (
+            {"kind": "new"},
+            "row 1, column 'kind': the model has no coefficient for the level 'new'; leave its .* --bad-rows skip",
+        ),
         ({"a": np.nan}, "row 1, column 'a': the value is missing"),
         ({"a": "text"}, "row 1, column 'a': 'text' is not a number"),
     ],
@@ -104,15 +107,17 @@ def test_rows_that_cannot_be_predicted_are_named(frame: pd.DataFrame, change: di
 def test_streamed_predictions(frame: pd.DataFrame, tmp_path: Path) -> None:
     model = halfwidth.fit(frame, formula="y ~ a + kind")
     frame.drop(columns="y").to_csv(tmp_path / "x.csv", index=False)
-    blocks = list(predictions(model, tmp_path / "x.csv", interval="observation", level=0.9))
+    blocks = list(Predictions(model, tmp_path / "x.csv", interval="observation", level=0.9))
     expected = model.inference(0.9).get_prediction(frame).conf_int(0.1, obs=True)
     np.testing.assert_allclose(np.concatenate([b["obs_ci_lower"] for b in blocks]), expected[:, 0], rtol=1e-9)
     holes = frame.assign(a=frame["a"].where(frame.index != 7))
-    (block,) = predictions(model, holes, bad_rows="skip")
+    found = Predictions(model, holes, bad_rows="skip")
+    (block,) = found
     assert np.flatnonzero(np.isnan(block["mean"])).tolist() == [7]
+    assert (found.rows, found.skipped) == (len(frame), {"missing value": 1})
     matrix = halfwidth.LinearRegression().fit(frame[["a"]], frame["y"])
     with pytest.raises(InputError, match="keeps no specification"):
-        next(predictions(matrix, frame))
+        Predictions(matrix, frame)
 
 
 def test_a_specification_from_a_file_is_checked(frame: pd.DataFrame) -> None:
@@ -170,3 +175,17 @@ def test_score_without_a_target_says_what_is_missing(frame: pd.DataFrame) -> Non
         model.score(frame.assign(late="perhaps"))
     with pytest.raises(InputError, match="y must be given: only a model"):
         model.score(frame[["a"]].to_numpy())
+
+
+def test_paths_are_read_by_models_that_know_their_columns(frame: pd.DataFrame, tmp_path: Path) -> None:
+    model = halfwidth.fit(frame, formula="y ~ a + kind")
+    frame.to_csv(tmp_path / "x.csv", index=False, sep=";", decimal=",")
+    np.testing.assert_allclose(model.predict(tmp_path / "x.csv"), model.predict(frame), rtol=1e-12)
+    assert model.score(str(tmp_path / "x.csv")) == pytest.approx(model.score(frame))
+    bounds = model.inference().get_prediction(tmp_path / "x.csv").conf_int()
+    np.testing.assert_allclose(bounds, model.inference().get_prediction(frame).conf_int(), rtol=1e-12)
+    matrix = halfwidth.LinearRegression().fit(frame[["a"]], frame["y"])
+    with pytest.raises(InputError, match=r"X must be a matrix or a frame; halfwidth.fit reads files"):
+        matrix.predict("x.csv")
+    with pytest.raises(InputError, match=r"y must be given: .* or in a file"):
+        matrix.score("x.csv")

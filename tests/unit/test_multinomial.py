@@ -208,14 +208,91 @@ def test_hypotheses_and_ratios_by_name():
     assert result.odds_ratios().loc["car:x", "ratio"] == pytest.approx(np.exp(result.params["car:x"]))
 
 
+def test_intervals_of_probabilities_are_those_of_the_delta_method():
+    X, y = data(n=2_000)
+    model = hw.MultinomialRegression().fit(X, y)
+    result = model.inference()
+    at = X.head(4)
+    found = result.get_prediction(at)
+    p = model.predict_proba(at)
+    np.testing.assert_allclose(found.predicted_mean, p, rtol=1e-12)
+    np.testing.assert_allclose(result.predict(at), p, rtol=1e-12)
+    theta, h = np.asarray(result.params), 1e-6
+    for row, c in ((0, 0), (1, 1), (3, 2)):
+        slope = np.empty(6)
+        for j in range(6):
+            both = []
+            for sign in (h, -h):
+                moved = (theta + sign * np.eye(6)[j]).reshape(2, 3)
+                eta = np.append(0.0, moved[:, 0] + moved[:, 1:] @ at.to_numpy()[row])
+                both.append(eta[c] - np.log(np.exp(eta).sum() - np.exp(eta[c])))
+            slope[j] = (both[0] - both[1]) / (2 * h)
+        se = np.sqrt(slope @ np.asarray(result.cov_params()) @ slope)
+        assert found.se_mean[row, c] == pytest.approx(p[row, c] * (1.0 - p[row, c]) * se, rel=1e-5)
+        low, high = found.conf_int(0.1)[row, c]
+        odds = np.log(p[row, c] / (1.0 - p[row, c]))
+        critical = result.core.critical_values(slope[None], 0.9)[0]
+        np.testing.assert_allclose(
+            np.log([low / (1 - low), high / (1 - high)]), [odds - critical * se, odds + critical * se], rtol=1e-4
+        )
+    assert list(found.summary_frame().columns) == ["row", "class", "mean", "mean_se", "mean_ci_lower", "mean_ci_upper"]
+    assert "rail" in repr(found)
+    assert "<table" in found._repr_html_()
+
+
+def test_intervals_of_probabilities_cover():
+    at = pd.DataFrame({"x": [0.0, 1.5], "z": [0.0, -1.0]})
+    eta = np.column_stack([np.zeros(2), TRUTH[:, 0] + at.to_numpy() @ TRUTH[:, 1:].T])
+    truth = np.exp(eta) / np.exp(eta).sum(axis=1, keepdims=True)
+    covered = np.zeros((2, 3))
+    for seed in range(200):
+        X, y = data(n=600, seed=1_000 + seed)
+        bounds = hw.MultinomialRegression().fit(X, y).inference().get_prediction(at).conf_int(0.1)
+        covered += (bounds[..., 0] <= truth) & (truth <= bounds[..., 1])
+    assert (np.abs(covered - 180) <= 3.3 * np.sqrt(200 * 0.1 * 0.9)).all()  # the error of six binomials
+
+
+def test_terms_are_tested_in_all_equations():
+    X, y = data()
+    result = hw.fit(X.assign(mode=y), formula="mode ~ x + z", family="multinomial").inference()
+    assert result.wald_test("z") == result.wald_test("car:z, rail:z")
+    assert list(result.wald_test_terms().table.index) == ["x", "z"]
+
+
+@pytest.mark.parametrize("n", [3_000, 40_000])
+def test_classes_that_are_apart_leave_no_coefficient_an_interval(n):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((n, 2))
+    with pytest.warns(FitWarning, match="separated: .*1:x1.*2:x1"):
+        model = hw.MultinomialRegression().fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
+    with pytest.raises(NotIdentified, match="separated"):
+        model.inference()
+
+
+def test_a_class_that_is_apart_leaves_the_others_their_intervals():
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((4_000, 2))
+    y = np.where(X[:, 0] > 1.0, 2, rng.random(4_000) < 0.5)
+    with pytest.warns(FitWarning, match="separated"):
+        result = hw.MultinomialRegression().fit(X, y).inference()
+    assert result.coefficient_status == ("ok",) * 3 + ("separated",) * 3
+    two = y < 2
+    logistic = hw.LogisticRegression().fit(X[two], y[two]).inference()
+    np.testing.assert_allclose(result.params[:3], logistic.params, atol=1e-4)  # what is left is their likelihood
+    np.testing.assert_allclose(result.bse[:3], logistic.bse, rtol=0.1)
+
+
 def test_what_it_does_not_do_is_refused_by_name():
     X, y = data(n=300)
     with pytest.raises(InputError, match="engine, method must be 'newton' and 'auto' for family 'multinomial'"):
         hw.MultinomialRegression(engine="sgd").fit(X, y)
     with pytest.raises(InputError, match="offset must not be given to a multinomial regression"):
         hw.MultinomialRegression().fit(X, y, offset=np.ones(300))
-    with pytest.raises(InputError, match="use predict_proba of the model"):
-        hw.MultinomialRegression().fit(X, y).inference().get_prediction(X)
+    result = hw.MultinomialRegression().fit(X, y).inference()
+    with pytest.raises(InputError, match="offset must not be given to a multinomial regression"):
+        result.get_prediction(X, offset=np.ones(300))
+    with pytest.raises(InputError, match="intervals of new observations exist for linear models only"):
+        result.get_prediction(X).conf_int(obs=True)
     with pytest.raises(InputError, match="X must have at most 256 columns with so many classes"):
         hw.MultinomialRegression().fit(np.zeros((10, 300)), np.arange(10) % 3)
     with pytest.raises(InputError, match="y must hold 2 to 100 classes; got 1 class"):

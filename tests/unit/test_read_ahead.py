@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from halfwidth.errors import BadRow
+from halfwidth.streams import open_stream
 from halfwidth.streams.block import Block
 from halfwidth.streams.read_ahead import read_ahead
 
@@ -56,3 +57,13 @@ def test_who_stops_early_ends_the_thread_and_closes_the_source():
 
 def test_a_block_larger_than_the_bound_passes_alone():
     assert len(list(read_ahead(blocks(5, []), 1))) == 5
+
+
+def test_a_bad_row_in_the_middle_of_a_file_ends_the_thread(tmp_path):
+    path = tmp_path / "rows.csv"
+    rows = [f"{j},{j % 7}" for j in range(300_000)]
+    rows[20_000] = "1,none"
+    path.write_text("y,x\n" + "\n".join(rows) + "\n")
+    with pytest.raises(BadRow, match="row 20001") as caught:  # whose traceback keeps the frames of the stream
+        list(open_stream(path, target="y"))
+    assert not readers(), caught

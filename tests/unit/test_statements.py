@@ -86,6 +86,105 @@ def test_a_comparison_has_welchs_degrees_of_freedom():
     assert found.df_denom[0] == pytest.approx(0.2**2 / (0.2**4 / 9 + 0.4**4 / 19) * 0.2**2 * 25, rel=1e-9)
 
 
+def with_covariance(params, covariance, df):
+    return Result(np.array(params), np.array(covariance), 1, StudentLaw(df), "by-hand", Diagnostics(df))
+
+
+def test_the_joint_comparison_of_one_coefficient_is_welchs():
+    found = by_hand([1.0], [0.2], 9.0).compare(by_hand([0.0], [0.4], 19.0))
+    assert found.joint.statistic == pytest.approx(found.tvalue[0] ** 2)
+    assert found.joint.degrees_of_freedom == pytest.approx(found.df_denom[0])
+    assert found.joint.p_value == pytest.approx(found.pvalue[0])
+
+
+def test_the_joint_comparison_rejects_as_often_as_it_says():
+    """Null: no difference in 3 coefficients, Wishart covariances; 5% of 2,000 draws, within 3.5 standard errors."""
+    rng = np.random.default_rng(7)
+    Va, Vb = np.diag([1.0, 2.0, 4.0]), np.array([[1.0, 0.8, 0.0], [0.8, 1.0, 0.0], [0.0, 0.0, 9.0]])
+    rejected = naive = 0
+    for _ in range(2_000):
+        pieces = []
+        for V, df in ((Va, 12), (Vb, 25)):
+            noise = rng.multivariate_normal(np.zeros(3), V, size=df)
+            estimate = rng.multivariate_normal(np.zeros(3), V)
+            pieces.append(with_covariance(estimate, noise.T @ noise / df, float(df)))
+        found = pieces[0].compare(pieces[1]).joint
+        rejected += found.p_value < 0.05
+        naive += found.statistic > 7.815  # the negative control: chi-square's critical value
+    assert abs(rejected / 2_000 - 0.05) < 3.5 * np.sqrt(0.05 * 0.95 / 2_000)
+    assert naive / 2_000 > 0.08
+
+
+def test_a_comparison_prints_and_shows_its_joint_test():
+    X, y = rows(seed=1)
+    X2, y2 = rows(seed=2, slope=1.3)
+    a, b = (hw.LinearRegression().fit(*data).inference() for data in ((X, y), (X2, y2)))
+    found = a.compare(b)
+    assert f"all at once: Wald statistic {found.joint.statistic:.4g}, F(4, " in str(found)
+    assert "all at once" in found._repr_html_()
+    assert "Wald statistic" in found.joint._repr_html_()
+    gap = np.asarray(a.params - b.params)
+    total = np.asarray(a.cov_params() + b.cov_params())
+    assert found.joint.statistic == pytest.approx(gap @ np.linalg.solve(total, gap))
+
+
+def test_coefficients_without_an_error_are_left_out_of_the_joint_comparison():
+    X, y = rows(seed=1)
+    X = X.assign(same=1.0)
+    with pytest.warns(hw.models.FitWarning, match="unidentified"):
+        a = hw.LinearRegression(fit_intercept=False).fit(X.assign(copy=X["same"]), y).inference()
+    found = a.compare(a)
+    assert found.tested == 3
+    assert "the 3 with a standard error in both at once" in str(found)
+
+
+def test_comparisons_need_the_same_references_and_classes():
+    X, y = rows()
+    frame = X.assign(y=y, kind=np.resize(["a", "b", "c"], len(X)), late=np.where(y > 0, "yes", "no"))
+    a = hw.fit(frame, formula="y ~ kind").inference()
+    b = hw.fit(frame.assign(kind=frame["kind"].replace("a", "d")), formula="y ~ kind").inference()
+    assert a.names == b.names
+    with pytest.raises(InputError, match=r"other must have the reference levels {'kind': 'a'}.*got {'kind': 'd'}"):
+        a.compare(b)
+    one, two = (
+        hw.fit(frame.assign(late=frame["late"].replace("no", no)), formula="late ~ x", family="logistic").inference()
+        for no in ("no", "never")
+    )
+    with pytest.raises(InputError, match=r"other must have the classes \['no', 'yes'\]"):
+        one.compare(two)
+
+
+def test_terms_stand_for_all_their_coefficients():
+    X, y = rows()
+    frame = X.assign(y=y, kind=np.resize(["a", "b", "c"], len(X)))
+    result = hw.fit(frame, formula="y ~ x*kind + poly(z, 2)").inference()
+    assert result.wald_test("kind") == result.wald_test("kind[T.b], kind[T.c]")
+    assert result.f_test("x:kind = 0") == result.wald_test(["x:kind[T.b]", "x:kind[T.c]"])
+    assert result.wald_test("kind, x:kind, x").df_num == 5
+    assert result.t_test("kind").labels == ("kind[T.b]", "kind[T.c]")
+    tests = result.wald_test_terms()
+    assert list(tests.table.index) == ["x", "kind", "poly(z, 2)", "x:kind"]
+    assert tests.table["df_constraint"].tolist() == [1, 2, 2, 2]
+    assert tests["poly(z, 2)"].p_value < 1e-6 < tests["kind"].p_value
+    assert list(result.wald_test_terms(skip_single=True).tests) == ["kind", "poly(z, 2)", "x:kind"]
+    assert "kind: Wald statistic" in str(tests)
+    assert "kind: Wald statistic" in tests._repr_html_()
+    for wrong in ("kind = 1", "kind + x", "2 * kind"):
+        with pytest.raises(InputError, match="'kind' is a term of several coefficients"):
+            result.wald_test(wrong)
+
+
+def test_a_term_with_a_coefficient_that_is_refused_has_no_test():
+    X, y = rows()
+    frame = X.assign(y=y, kind=np.resize(["a", "b"], len(X)), copy=X["z"])
+    result = hw.fit(frame, formula="y ~ kind + z + copy").inference()
+    tests = result.wald_test_terms()
+    assert np.isnan(tests.table.loc["copy", "pvalue"])
+    with pytest.raises(InputError, match="copy"):
+        tests["copy"]
+    assert tests["kind"].df_num == 1
+
+
 def test_coefficients_are_compared_by_name(ours):
     """Levels that came in another order are the same coefficients."""
     X, y = rows()

@@ -134,7 +134,7 @@ def test_transforms_are_fixed_on_the_first_buffer_and_stated(buffer_rows: int, c
     stream = open_stream(frame, formula="y ~ center(c)", buffer_rows=buffer_rows, chunk_rows=chunk_rows)
     mean = frame["c"][:buffer_rows].mean()
     np.testing.assert_allclose(_all(stream)[0][:, 0], frame["c"] - mean, rtol=1e-12, atol=1e-14)
-    assert stream.notes == {"center(c)": f"mean {mean:.6g}"}
+    assert stream.design.notes == {"center(c)": f"mean {mean:.6g}"}
 
 
 def test_a_row_outside_a_transforms_domain_is_named() -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from halfwidth.cli import reader_options as reader
 from halfwidth.cli.interrupts import interruptible, plain_warnings
 from halfwidth.cli.on_the_way import Lines
 from halfwidth.cli.options import JsonOption, LevelOption, PlotOption
 from halfwidth.cli.output import check_outputs, write_json
+from halfwidth.cli.reader_options import SOURCE_HELP, reads_a_source
 from halfwidth.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,8 +49,9 @@ SaveOption = Annotated[
 ]
 
 
+@reads_a_source
 def fit(
-    source: Annotated[str, typer.Argument(help=reader.SOURCE_HELP)],
+    source: Annotated[str, typer.Argument(help=SOURCE_HELP)],
     target: Annotated[str | None, typer.Option(help="The column to explain.")] = None,
     feature: Annotated[list[str] | None, typer.Option(help="A column to explain it by; repeat.")] = None,
     formula: Annotated[str | None, typer.Option(help='Like "y ~ a + C(b) + log(c)".')] = None,
@@ -75,16 +76,11 @@ def fit(
     passes: Annotated[str, typer.Option(help="auto reads again where one pass was not enough; or 1, 2, ...")] = "auto",
     every: Annotated[int | None, typer.Option(help="Print intervals after every so many rows.", metavar="N")] = None,
     show: ShowOption = None,
-    format: reader.FormatOption = None,
-    separator: reader.SeparatorOption = None,
-    decimal: reader.DecimalOption = None,
-    thousands: reader.ThousandsOption = None,
-    encoding: reader.EncodingOption = None,
-    quote: reader.QuoteOption = None,
-    query: reader.QueryOption = None,
     save: SaveOption = None,
     json: JsonOption = None,
     plot: PlotOption = None,
+    *,
+    reader: Any,
 ) -> None:
     """Fit a regression in one pass, with standard errors that are right for rows in time order."""
     from halfwidth.checks import check_level
@@ -109,8 +105,7 @@ def fit(
             group=_one(group), weight=weight, offset=offset, checkpoint=checkpoint, resume=resume, resume_at=resume_at,
             checkpoint_errors=checkpoint_errors, bad_rows=bad_rows,
             unknown_level=unknown_level, passes=_passes(passes), every=every,
-            report=None if every is None else report, progress=sys.stderr.isatty(), format=format,
-            separator=separator, decimal=decimal, thousands=thousands, encoding=encoding, quote=quote, query=query,
+            report=None if every is None else report, progress=sys.stderr.isatty(), **reader,
         )  # fmt: skip
     if save is not None:
         model.save(save)

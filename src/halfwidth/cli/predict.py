@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from halfwidth.cli import reader_options as reader
 from halfwidth.cli.options import JsonOption, LevelOption
 from halfwidth.cli.output import FOLDERS, write_json
+from halfwidth.cli.reader_options import SOURCE_HELP, reads_a_source
 from halfwidth.errors import InputError
 from halfwidth.state.atomic import check_output, replacing
 from halfwidth.streams.block import need
@@ -43,9 +43,10 @@ def show(
         raise typer.Exit(_UNDETERMINED)
 
 
+@reads_a_source
 def predict(
     model: Annotated[Path, typer.Argument(help="A model that fit --save, or a checkpoint that fit wrote.")],
-    source: Annotated[str, typer.Argument(help=reader.SOURCE_HELP)],
+    source: Annotated[str, typer.Argument(help=SOURCE_HELP)],
     interval: Annotated[
         str | None, typer.Option(help="mean, or observation: add the bounds of an interval.", metavar="KIND")
     ] = None,
@@ -53,30 +54,24 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(help=f"A .csv or .parquet file; stdout otherwise. {FOLDERS}", metavar="FILE")
     ] = None,
-    bad_rows: Annotated[str, typer.Option(help="error, or skip: an empty line for such a row.")] = "error",
-    format: reader.FormatOption = None,
-    separator: reader.SeparatorOption = None,
-    decimal: reader.DecimalOption = None,
-    thousands: reader.ThousandsOption = None,
-    encoding: reader.EncodingOption = None,
-    quote: reader.QuoteOption = None,
-    query: reader.QueryOption = None,
+    bad_rows: Annotated[str, typer.Option(help="error, or skip: empty cells for such a row.")] = "error",
+    *,
+    reader: Any,
 ) -> None:
     """Predict every row of a source with a saved model: one line per row, in order."""
     from halfwidth.models import load
-    from halfwidth.models.predict import predictions
+    from halfwidth.models.predict import Predictions
 
-    found = predictions(
-        load(model), source, interval=interval, level=level, bad_rows=bad_rows, format=format, separator=separator,
-        decimal=decimal, thousands=thousands, encoding=encoding, quote=quote, query=query,
-    )  # fmt: skip
+    found = Predictions(load(model), source, interval=interval, level=level, bad_rows=bad_rows, **reader)
     with _writer(out) as write:
-        rows = 0
         for block in found:
             write(block)
-            rows += len(next(iter(block.values())))
+    without = sum(found.skipped.values())
     if out is not None:
-        typer.echo(f"{out}: {rows:,} predictions")
+        typer.echo(f"{out}: {found.rows - without:,} predictions")
+    if without:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in found.skipped.items())
+        typer.echo(f"{without:,} of {found.rows:,} rows have no prediction, their cells are empty: {reasons}", err=True)
 
 
 @contextmanager
@@ -99,7 +94,10 @@ def _writer(out: Path | None) -> Iterator[Any]:
 
 
 class _CsvWriter:
-    """Blocks as lines with commas; a number that is missing is an empty cell."""
+    """Blocks as lines with commas; a number that is missing is an empty cell, quoted where it is the whole line.
+
+    Readers of CSV leave out lines without any character, and all later rows would move up.
+    """
 
     def __init__(self, write: Any) -> None:
         self._write, self._begun = write, False
@@ -108,7 +106,8 @@ class _CsvWriter:
         if not self._begun:
             self._write(",".join(block) + "\n")
             self._begun = True
-        cells = [["" if value != value else repr(value) for value in column.tolist()] for column in block.values()]
+        empty = "" if len(block) > 1 else '""'
+        cells = [[empty if value != value else repr(value) for value in column.tolist()] for column in block.values()]
         self._write("".join(",".join(row) + "\n" for row in zip(*cells, strict=True)))
 
 

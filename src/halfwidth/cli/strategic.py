@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from halfwidth.cli import reader_options as reader
 from halfwidth.cli.options import JsonOption, LevelOption, PlotOption, SeedOption
 from halfwidth.cli.output import check_outputs, write_json
 from halfwidth.cli.params import listed
+from halfwidth.cli.reader_options import SOURCE_HELP, reads_a_source
 from halfwidth.errors import InputError
 
 
+@reads_a_source
 def strategic(
-    table: Annotated[str, typer.Argument(help=f"The population, one agent in each row. {reader.SOURCE_HELP}")],
+    table: Annotated[str, typer.Argument(help=f"The population, one agent in each row. {SOURCE_HELP}")],
     target: Annotated[str, typer.Option(help="The column of labels, of two classes; agents want the second.")],
     modifiable: Annotated[str, typer.Option(help="The columns that agents can change, comma-separated.")],
     reach: Annotated[float, typer.Option(help="Best response: a column moves by reach / cost times its coefficient.")],
@@ -27,11 +28,10 @@ def strategic(
     seed: SeedOption = 0,
     level: LevelOption = 0.95,
     bad_rows: Annotated[str, typer.Option(help="error or skip.")] = "error",
-    format: reader.FormatOption = None,
-    separator: reader.SeparatorOption = None,
-    decimal: reader.DecimalOption = None,
     json: JsonOption = None,
     plot: PlotOption = None,
+    *,
+    reader: Any,
 ) -> None:
     """Learn a classifier while the rows of a table respond to it; print the equilibrium beside the naive fit."""
     from halfwidth.models import strategic as learn
@@ -43,7 +43,7 @@ def strategic(
     found = learn(
         table, target=target, modifiable=listed(modifiable), reach=reach, features=feature or None, cost=_costs(cost),
         movers=movers, response=response, ridge=ridge, rows=rows, seed=seed, level=level, bad_rows=bad_rows,
-        format=format, separator=separator, decimal=decimal,
+        **reader,
     )  # fmt: skip
     if json is not None:
         write_json(found.to_dict(), json)

@@ -1,17 +1,11 @@
-"""Tests of linear combinations one at a time, and the comparison of two results on independent streams.
+"""Tests of linear combinations one at a time.
 
 A combination v'theta has the statistic (v'estimate - value) / se(v), with the degrees of freedom of its own direction.
-For results a and b on independent streams, the difference of a coefficient has the variance se_a^2 + se_b^2 and, by B.
-L. Welch (Biometrika 34, 1947) and F. E. Satterthwaite (1946), about
-
-    (se_a^2 + se_b^2)^2 / (se_a^4 / df_a + se_b^4 / df_b)
-
-degrees of freedom.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +16,6 @@ from halfwidth.checks import check_alpha
 from halfwidth.docstrings import ALPHA, share_arguments
 from halfwidth.errors import InputError
 from halfwidth.inference.hypotheses import parse_hypotheses
-from halfwidth.inference.student_law import StudentLaw
 from halfwidth.inference.tables import CoefficientTable, Summary
 from halfwidth.kernels.arrays import Vector
 
@@ -91,7 +84,11 @@ class ContrastTest:
             A line for each combination.
         """
         columns = (self.labels, self.effect, self.sd, self.tvalue, self.pvalue, self.conf_int(alpha), 1.0 - alpha)
-        return Summary([], CoefficientTable(*columns), [])
+        return Summary([], CoefficientTable(*columns), self._notes())
+
+    def _notes(self) -> list[str]:
+        """Lines below the table."""
+        return []
 
     def __str__(self) -> str:
         return self.summary().as_text()
@@ -104,13 +101,17 @@ class ContrastTest:
 
 
 def as_hypothesis(
-    contrast: ArrayLike | str | Sequence[str], value: ArrayLike, names: Sequence[str], called: str = "value"
+    contrast: ArrayLike | str | Sequence[str],
+    value: ArrayLike,
+    names: Sequence[str],
+    called: str = "value",
+    terms: Mapping[str, Sequence[int]] | None = None,
 ) -> tuple[Vector, Vector, tuple[str, ...]]:
     """R, r and labels of a hypothesis given as text, or as a matrix and a value."""
     if isinstance(contrast, str) or (
         isinstance(contrast, (list, tuple)) and contrast and all(isinstance(each, str) for each in contrast)
     ):
-        R, r, labels = parse_hypotheses(contrast, names)
+        R, r, labels = parse_hypotheses(contrast, names, terms)
         return R, r + np.asarray(value, dtype=np.float64), labels
     R = np.atleast_2d(np.asarray(contrast, dtype=np.float64))
     right = np.asarray(value, dtype=np.float64)
@@ -126,22 +127,3 @@ def t_test(result: Result, R: Vector, r: Vector, labels: tuple[str, ...]) -> Con
     df = result.degrees_of_freedom(R)
     p = result.tails((effect - r) / sd, R)
     return ContrastTest(effect, sd, r, p, df, labels, lambda level: result.critical_values(R, level))
-
-
-def compare(a: Result, b: Result, names: Sequence[str]) -> ContrastTest:
-    """Test that each of the named coefficients is the same in two results on independent streams."""
-    eye = np.eye(a.params.size)
-    at = [b.coefficient_names.index(name) for name in names]
-    va, vb = a.bse**2, b.bse[at] ** 2
-    dfa, dfb = a.degrees_of_freedom(eye), b.degrees_of_freedom(eye)[at]
-    effect, variance = a.params - b.params[at], va + vb
-    with np.errstate(divide="ignore", invalid="ignore"):
-        df = variance**2 / (va**2 / dfa + vb**2 / dfb)
-    df = np.where(np.isfinite(df) & (df > 0.0), df, np.minimum(dfa, dfb))
-    laws = [StudentLaw(float(nu)) for nu in df]
-    sd = np.sqrt(variance)
-    p = np.array([float(law.two_sided_tail(t)) for law, t in zip(laws, effect / sd, strict=True)])
-    labels = tuple(f"{name}: difference" for name in names)
-    return ContrastTest(
-        effect, sd, np.zeros_like(effect), p, df, labels, lambda level: [law.quantile(level) for law in laws]
-    )

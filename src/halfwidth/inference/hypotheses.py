@@ -3,13 +3,14 @@
 A text is split at commas into statements; a statement is one linear expression, or several that are said to be equal.
 An expression without "=" is set equal to zero. Each statement with k signs of equality gives k rows of R theta = r.
 Names of coefficients are matched first, the longest that fits, so that "C(carrier)[T.AA]" or "log(x)" is a name and no
-arithmetic. Nothing is evaluated as code.
+arithmetic. The text of a term that has several coefficients, like "carrier", says that all of them are zero. Nothing is
+evaluated as code.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -44,7 +45,9 @@ class _Linear(NamedTuple):
         return _Linear(factor * self.slopes, factor * self.constant)
 
 
-def parse_hypotheses(text: str | Sequence[str], names: Sequence[str]) -> Hypothesis:
+def parse_hypotheses(
+    text: str | Sequence[str], names: Sequence[str], terms: Mapping[str, Sequence[int]] | None = None
+) -> Hypothesis:
     """Read one or several texts as rows of R theta = r.
 
     Parameters
@@ -53,6 +56,8 @@ def parse_hypotheses(text: str | Sequence[str], names: Sequence[str]) -> Hypothe
         Hypotheses about the coefficients.
     names : sequence of str
         The coefficients, in the order of theta.
+    terms : mapping, optional
+        The coefficients that belong to a term of a formula, by its text; such a text stands for all of them being zero.
 
     Returns
     -------
@@ -74,7 +79,7 @@ def parse_hypotheses(text: str | Sequence[str], names: Sequence[str]) -> Hypothe
     rows: list[_Linear] = []
     labels: list[str] = []
     for each in [text] if isinstance(text, str) else text:
-        reader = _Reader(each, names)
+        reader = _Reader(each, names, terms or {})
         for statement, said in reader.statements():
             rows += statement
             labels += [said] if len(statement) == 1 else [f"{said} ({k})" for k in range(1, len(statement) + 1)]
@@ -86,9 +91,10 @@ def parse_hypotheses(text: str | Sequence[str], names: Sequence[str]) -> Hypothe
 class _Reader:
     """Reads a text from left to right: statements, sums, products, names and numbers."""
 
-    def __init__(self, text: str, names: Sequence[str]) -> None:
+    def __init__(self, text: str, names: Sequence[str], terms: Mapping[str, Sequence[int]]) -> None:
         self.text = text
         self.names = list(names)
+        self.terms = {term: places for term, places in terms.items() if term not in self.names}
         self.tokens = list(self._split())
         self.at = 0
 
@@ -96,8 +102,8 @@ class _Reader:
         return InputError(f"hypothesis {self.text!r}: {why} (at character {place + 1})")
 
     def _split(self) -> list[tuple[str, str, int]]:
-        """Tokens as (kind, text, place): a name, a number or a sign."""
-        ordered = sorted((name for name in self.names if name), key=len, reverse=True)
+        """Tokens as (kind, text, place): a name, a term, a number or a sign."""
+        ordered = sorted((name for name in [*self.names, *self.terms] if name), key=len, reverse=True)
         tokens, at = [], 0
         while at < len(self.text):
             if self.text[at].isspace():
@@ -105,7 +111,7 @@ class _Reader:
                 continue
             name = next((n for n in ordered if self.text.startswith(n, at) and self._ends(n, at)), None)
             if name is not None:
-                tokens.append(("name", name, at))
+                tokens.append(("term" if name in self.terms else "name", name, at))
                 at += len(name)
             elif found := _NUMBER.match(self.text, at):
                 tokens.append(("number", found[0], at))
@@ -116,7 +122,7 @@ class _Reader:
             else:
                 word = _WORD.match(self.text, at)
                 if word:
-                    raise UnknownName.among("coefficient", word[0], self.names)
+                    raise UnknownName.among("coefficient", word[0], [*self.names, *self.terms])
                 raise self._fail(f"unknown sign {self.text[at]!r}", at)
         return tokens
 
@@ -136,6 +142,9 @@ class _Reader:
         found = []
         while self.at < len(self.tokens):
             first = self._place()
+            if self._peek() == "term":
+                found += self._term(first)
+                continue
             sides = [self._sum()]
             while self._peek() == "=":
                 self.at += 1
@@ -150,6 +159,20 @@ class _Reader:
             found.append((rows, said))
             self.at += self._peek() == ","
         return found
+
+    def _term(self, first: int) -> list[tuple[list[_Linear], str]]:
+        """All coefficients of a term are zero; nothing but "= 0" may follow."""
+        term = self.tokens[self.at][1]
+        rest = [token[1] for token in self.tokens[self.at + 1 : self.at + 3]]
+        self.at += 3 if rest[:2] == ["=", "0"] else 1
+        if self._peek() not in (",", "end"):
+            raise self._not_alone(term, first)
+        self.at += self._peek() == ","
+        eye = np.eye(len(self.names))
+        return [([_Linear(eye[place], 0.0)], self.names[place]) for place in self.terms[term]]
+
+    def _not_alone(self, term: str, place: int) -> InputError:
+        return self._fail(f"{term!r} is a term of several coefficients, which can only be zero together", place)
 
     def _sum(self) -> _Linear:
         total = self._product()
@@ -188,6 +211,8 @@ class _Reader:
         if kind == "name":
             none[self.names.index(self.tokens[self.at - 1][1])] = 1.0
             return _Linear(none, 0.0)
+        if kind == "term":
+            raise self._not_alone(self.tokens[self.at - 1][1], place)
         if kind == "(":
             inside = self._sum()
             if self._peek() != ")":

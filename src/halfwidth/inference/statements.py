@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from halfwidth.checks import check_alpha, check_count, check_level
 from halfwidth.docstrings import share_arguments
 from halfwidth.errors import InputError, MissingExtra
-from halfwidth.inference.contrasts import ContrastTest, as_hypothesis, compare, t_test
+from halfwidth.inference.comparison import Comparison, compare
+from halfwidth.inference.contrasts import ContrastTest, as_hypothesis, t_test
 from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.inference.laws import LimitLaw
 from halfwidth.inference.normal_mixture import MixtureLaw
@@ -125,7 +126,7 @@ class Statements(Pictured):
         covariance = matrix @ self._full_covariance("ellipsoid") @ matrix.T
         return ellipsoid(matrix @ self.params, covariance, self.n, self.law, check_level(level))
 
-    def compare(self, other: Result) -> ContrastTest:
+    def compare(self, other: Result) -> Comparison:
         """Test that every coefficient is the same as in a result on an independent stream, as in an A/B test.
 
         Parameters
@@ -135,8 +136,9 @@ class Statements(Pictured):
 
         Returns
         -------
-        ContrastTest
-            The differences, this result's less the other's, with Welch's degrees of freedom.
+        Comparison
+            The differences, this result's less the other's, with Welch's degrees of freedom, and in `joint` the test
+            that there is none.
         """
         if sorted(other.coefficient_names) != sorted(self.coefficient_names):
             rule = f"have the same coefficients and reference levels, {list(self.coefficient_names)}"

@@ -7,6 +7,7 @@ covariance estimator, not to a chi-square: with few effective blocks the two dif
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,6 +67,9 @@ class WaldTest:
             f"Wald statistic {self.statistic:.4g}, F({self.df_num}, {self.df_denom:.4g}) = {self.fvalue:.4g}, {p} "
             f"({self.degrees_of_freedom:.3g} effective degrees of freedom)"
         )
+
+    def _repr_html_(self) -> str:
+        return f"<div>{escape(str(self))}</div>"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from halfwidth.models.identification import check_sizes, solvable
 from halfwidth.models.pooling import PooledModel
 from halfwidth.models.results import JSON_SCHEMA, RegressionResult
 from halfwidth.models.run_status import FitWarning
-from halfwidth.models.sklearn_base import check_sample_weight, validate_data
+from halfwidth.models.sklearn_base import check_sample_weight, matrix_of
 
 PerRow = ArrayLike | None
 """One value for each row, or none."""
@@ -92,7 +92,7 @@ class StreamModel(PooledModel):
         self, X: Any, y: Any, sample_weight: Any, offset: Any, groups: Any, *, fresh: bool,
         classes: ArrayLike | None = None,
     ) -> Self:  # fmt: skip
-        X, y = validate_data(
+        X, y = matrix_of(
             self, X, y, reset=fresh, dtype=np.float64, order="C", y_numeric=self._y_numeric, ensure_min_features=1
         )
         y = self._encode(y, classes, fresh)
@@ -138,9 +138,10 @@ class StreamModel(PooledModel):
 
         Parameters
         ----------
-        X : array_like of shape (n, p), or a table
+        X : array_like of shape (n, p), a table, or a path
             A matrix with the columns of the design; or, for a model of `halfwidth.fit`, a table with the raw columns
-            that it was fitted on (pandas, polars, Arrow, a dictionary of columns, a list of row dictionaries).
+            that it was fitted on (pandas, polars, Arrow, a dictionary of columns, a list of row dictionaries), or the
+            path of a file, which is read as a whole (``halfwidth predict`` reads pieces).
         offset : array_like of shape (n,), optional
             Added to the linear predictor, in place of the column that `fit` took as offset.
 
@@ -232,5 +233,5 @@ class StreamModel(PooledModel):
             if made.offset is not None:
                 offset = made.offset + (0.0 if offset is None else np.asarray(offset, dtype=np.float64))
         else:
-            rows = validate_data(self, X, reset=False, dtype=np.float64)
+            rows = matrix_of(self, X, reset=False, dtype=np.float64)
         return self._linear_predictor(rows, offset)

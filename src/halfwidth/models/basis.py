@@ -38,7 +38,7 @@ class Basis:
         The robust scale of the residuals.
     family_facts : dict, optional
         What the family has beside the coefficients: the dispersion, alpha and whether it was estimated, or the
-        baseline of classes.
+        baseline of classes and, of two, the one whose log odds are modelled.
     extra : dict, optional
         More facts, such as what the stream did to its rows.
     """
@@ -89,7 +89,16 @@ class Basis:
         if "alpha" in self.family_facts:
             lines.append(f"alpha {self.family_facts['alpha']:.4g} ({self.family_facts['alpha_is']})")
         elif "baseline" in self.family_facts:
-            lines.append(f"log odds of every class against {self.family_facts['baseline']}")
+            modelled = self.family_facts.get("modelled_class", "every class")
+            lines.append(f"log odds of {modelled} against {self.family_facts['baseline']}")
         elif self.family_facts:
             lines.append(f"dispersion {self.family_facts['dispersion']:.4g} (Pearson)")
-        return lines + [f"{key.replace('_', ' ')}: {value}" for key, value in self.extra.items() if value]
+        return lines + [f"{key.replace('_', ' ')}: {_told(value)}" for key, value in self.extra.items() if value]
+
+
+def _told(value: Any) -> str:
+    """A fact as text: counts by reason, or levels by column."""
+    if not isinstance(value, dict):
+        return str(value)
+    texts = (f"{name} {each:,}" if isinstance(each, int) else f"{name} = {each}" for name, each in value.items())
+    return "; ".join(texts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from halfwidth.errors import InputError
 from halfwidth.families.logistic import Logistic
 from halfwidth.kernels.arrays import Vector
 from halfwidth.models.base import StreamModel
+from halfwidth.models.results import RegressionResult
 from halfwidth.models.scoring import ClassifierMixin
 from halfwidth.models.sklearn_base import check_classification_targets
 
@@ -30,6 +32,16 @@ class Classifier(ClassifierMixin, StreamModel):
         model = super()._restored(state)
         model.classes_ = state["classes"]
         return model
+
+    def _result(self, level: float) -> RegressionResult:
+        found = super()._result(level)
+        basis = replace(found.basis, family_facts=self._class_facts())
+        return replace(found, basis=basis, classes=tuple(self.classes_.tolist()))
+
+    def _class_facts(self) -> dict[str, str]:
+        """What the coefficients compare: the baseline and, of two classes, the one whose log odds are linear."""
+        first, *others = (str(label) for label in self.classes_)
+        return {"baseline": first} | ({"modelled_class": others[0]} if len(others) == 1 else {})
 
     def _take_labels(self, labels: Sequence[Any] | None) -> None:
         """Take the labels of a stream, as far as they are known."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from halfwidth.errors import InputError
-from halfwidth.families import ALIASES, FAMILIES
+from halfwidth.families import FAMILIES
 from halfwidth.models.base import StreamModel
 from halfwidth.models.model_state import MOST_PASSES, OPTIONS_OF
 from halfwidth.models.progress import shown
@@ -23,7 +23,7 @@ from halfwidth.models.run_state import FIT_SCHEMA
 from halfwidth.models.saving import Saving
 from halfwidth.state.checkpoint import read_checkpoint
 from halfwidth.state.schema import validate
-from halfwidth.streams import ReaderArguments, open_stream
+from halfwidth.streams import ReaderArguments, Stream, open_stream
 
 
 def fit(
@@ -146,34 +146,54 @@ def fit(
     >>> result.interval().covers([1.0, 2.0]).tolist()
     [True, True]
     """
-    name = ALIASES.get(family, family)
-    kind = model_class(name)
-    options = {key: value for key, value in (("quantile", quantile), ("alpha", alpha)) if value is not None}
-    for key, value in options.items():
-        if key not in OPTIONS_OF.get(name, ()):
-            owner = next(known for known, keys in OPTIONS_OF.items() if key in keys)
-            raise InputError.of(key, f"be given with family={owner!r} only", value)
-    if passes != "auto" and (isinstance(passes, bool) or not isinstance(passes, int) or not 1 <= passes <= MOST_PASSES):
-        raise InputError.of("passes", f"be 'auto' or a whole number from 1 to {MOST_PASSES}", passes)
+    kind, options = _family_options(family, {"quantile": quantile, "alpha": alpha})
     if group is not None and not isinstance(group, str):
         raise InputError.of("group", "be the name of one column: two-way clusters do not exist yet", group)
-    if (resume or resume_at is not None) and checkpoint is None:
-        raise InputError("resume needs the checkpoint to resume from")
     saving = Saving(checkpoint, checkpoint_errors)
     saving.check()
-    state = read_checkpoint(checkpoint) if resume and checkpoint is not None and Path(checkpoint).exists() else None
-    if state is not None:
-        validate(state, FIT_SCHEMA, "checkpoint")
+    state = _earlier(checkpoint, resume, resume_at)
     stream = open_stream(
         source, target=target, features=features, formula=formula, weight=weight, offset=offset, group=group,
-        time=time, labels=FAMILIES[name].labels, bad_rows=bad_rows, unknown_level=unknown_level,
+        time=time, labels=FAMILIES[kind.family].labels, bad_rows=bad_rows, unknown_level=unknown_level,
         state=None if state is None else state["stream"], resume_at=None if state is None else resume_at, **reader,
     )  # fmt: skip
-    if passes not in ("auto", 1) and not stream.rereadable:
-        raise InputError.of("passes", "be 1 for a source that can be read only once", passes)
+    _check_passes(passes, stream)
     fresh = kind(fit_intercept=fit_intercept, ridge=ridge, method=method, engine=engine, **options)
     with shown(progress, stream) as tell:
         run = Run(stream, fresh, saving, every, report, tell)
         run.start(state)
         run.read_all(passes)
     return run.model
+
+
+def _family_options(family: str, given: dict[str, float | None]) -> tuple[type[StreamModel], dict[str, float]]:
+    """The model of a family, and the options that belong to it; one of another family raises."""
+    kind = model_class(family)
+    options = {key: value for key, value in given.items() if value is not None}
+    for key, value in options.items():
+        if key not in OPTIONS_OF.get(kind.family, ()):
+            owner = next(known for known, keys in OPTIONS_OF.items() if key in keys)
+            raise InputError.of(key, f"be given with family={owner!r} only", value)
+    return kind, options
+
+
+def _earlier(checkpoint: str | os.PathLike[str] | None, resume: bool, resume_at: int | None) -> dict[str, Any] | None:
+    """The state that the run goes on from; None if it starts afresh."""
+    if resume and checkpoint is None:
+        raise InputError("resume (--resume) needs the checkpoint (--checkpoint FILE) that the run goes on from")
+    if resume_at is not None and not resume:
+        raise InputError("resume_at (--resume-at) needs resume (--resume): without it a run starts at row 1")
+    if not resume or checkpoint is None or not Path(checkpoint).exists():
+        return None
+    state = read_checkpoint(checkpoint)
+    validate(state, FIT_SCHEMA, "checkpoint")
+    return state
+
+
+def _check_passes(passes: Passes, stream: Stream) -> None:
+    if passes == "auto":
+        return
+    if isinstance(passes, bool) or not isinstance(passes, int) or not 1 <= passes <= MOST_PASSES:
+        raise InputError.of("passes", f"be 'auto' or a whole number from 1 to {MOST_PASSES}", passes)
+    if passes > 1 and not stream.rereadable:
+        raise InputError.of("passes", "be 1 for a source that can be read only once", passes)

@@ -24,6 +24,7 @@ from halfwidth.equation.result import FEWEST
 from halfwidth.errors import HalfwidthError, InputError, NotIdentified
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
+from halfwidth.models.separated_rows import lost_coefficients
 from halfwidth.models.separation import ColumnExtremes, separating_direction, taking_part
 from halfwidth.models.suspicion import Finding, Suspicion
 
@@ -176,6 +177,8 @@ def _separated(fit: NewtonSnapshot, extremes: ColumnExtremes, suspicion: Suspici
         return Finding(found, None)
     if fit.scaling.equations == 1:
         found[int(fit.scaling.intercept) :] = extremes.separated(fit.scaling.intercept)
+        if extremes.all_apart(fit.scaling.intercept):
+            return Finding(np.ones_like(found), None)
     if fit.sample is None:
         return Finding(found, None)
     if suspicion is not None:
@@ -188,7 +191,7 @@ def _separated(fit: NewtonSnapshot, extremes: ColumnExtremes, suspicion: Suspici
         return Finding(found, None)
     one = fit.scaling.equations == 1  # the next pass looks at the rows of one equation only
     certain = fit.complete or not one or (suspicion is not None and suspicion.confirmed)
-    mask = taking_part(direction, fit.scaling)
+    mask = taking_part(direction, fit.scaling) | lost_coefficients(direction, fit.sample, fit.loss, fit.scaling)
     more = (mask & ~found).any()  # a column that separates by itself is known to
     return Finding(found | mask, direction if more and not certain else None)
 

@@ -48,6 +48,8 @@ _FACT_FIELDS: dict[str, Field] = {
     "skipped_rows": MapOf(Whole()),
     "skipped_rows_by_column": MapOf(Whole()),
     "rows_of_level_other": MapOf(Whole()),
+    "reference_levels": MapOf(Text()),
+    "late_levels": MapOf(Text()),
     "csv": Text(),
     "constants_of_the_first_rows": Text(),
     "passes": Text(),
@@ -115,7 +117,7 @@ def _classes_of_classifier(state: State) -> bool:
 
 MODEL_SCHEMA = Schema(
     "model",
-    3,
+    4,
     FIELDS,
     relations=(
         Relation("have an engine for its class, parameters and columns", _engine_fits_model),

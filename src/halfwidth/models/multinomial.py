@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,6 @@ from halfwidth.families import Loss, make_loss
 from halfwidth.families.multinomial import MOST_CLASSES, probabilities
 from halfwidth.kernels.arrays import Vector
 from halfwidth.models.classifier import Classifier
-from halfwidth.models.results import RegressionResult
 from halfwidth.models.sklearn_base import check_classification_targets
 
 
@@ -122,10 +120,6 @@ class MultinomialRegression(Classifier):
     def _predicted(self, eta: Vector) -> dict[str, Vector]:
         names = (f"p[{label}]" for label in self.classes_)
         return dict(zip(names, probabilities(eta).T, strict=True))
-
-    def _result(self, level: float) -> RegressionResult:
-        found = super()._result(level)
-        return replace(found, basis=replace(found.basis, family_facts={"baseline": str(self.classes_[0])}))
 
     def _names(self) -> tuple[str, ...]:
         columns = super()._names()

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halfwidth.docstrings import ALPHA, share_arguments
+from halfwidth.errors import HalfwidthError
 from halfwidth.inference import Diagnostics, Result, WaldTest
-from halfwidth.inference.contrasts import ContrastTest
+from halfwidth.inference.contrasts import ContrastTest, as_hypothesis, t_test
 from halfwidth.inference.statements import FIRST_LOOK
 from halfwidth.kernels.arrays import Vector
+from halfwidth.models.term_tests import TermTests
 
 
 def _by_name(attribute: str, text: str) -> property:
@@ -132,7 +134,8 @@ class NamedCoefficients:
         Parameters
         ----------
         contrast : str, sequence of str or array_like of shape (m, d)
-            Hypotheses such as ``"x = 0.5"`` or ``"x - z"``, names of coefficients, or the rows of a matrix.
+            Hypotheses such as ``"x = 0.5"`` or ``"x - z"``, names of coefficients or of a term, which stands for its
+            coefficients, or the rows of a matrix.
         value : array_like, default 0.0
             The values under the hypotheses, for the rows of a matrix.
 
@@ -141,7 +144,7 @@ class NamedCoefficients:
         ContrastTest
             Effects, standard errors, t statistics and p-values.
         """
-        return self.core.t_test(contrast, value)
+        return t_test(self.core, *as_hypothesis(contrast, value, self.names, terms=self._terms()))
 
     def wald_test(self, contrast: ArrayLike | str | Sequence[str], value: ArrayLike = 0.0) -> WaldTest:
         """Test linear combinations of the coefficients jointly.
@@ -149,7 +152,8 @@ class NamedCoefficients:
         Parameters
         ----------
         contrast : str, sequence of str or array_like of shape (q, d)
-            Hypotheses such as ``"a = b = 0"``, several texts, or the rows of a matrix.
+            Hypotheses such as ``"a = b = 0"``, a term such as ``"carrier"``, which stands for all its coefficients
+            being zero, several texts, or the rows of a matrix.
         value : array_like, default 0.0
             The values under the hypotheses, for the rows of a matrix.
 
@@ -158,9 +162,36 @@ class NamedCoefficients:
         WaldTest
             The statistic and its p-value.
         """
-        return self.core.wald_test(contrast, value)
+        R, r, _ = as_hypothesis(contrast, value, self.names, terms=self._terms())
+        return self.core.wald_test(R, r)
 
     f_test = wald_test
+
+    def wald_test_terms(self, skip_single: bool = False) -> TermTests:
+        """Test every term of the formula: that all its coefficients are zero.
+
+        Parameters
+        ----------
+        skip_single : bool, default False
+            Whether terms with one coefficient are left out.
+
+        Returns
+        -------
+        TermTests
+            Its `table` has a line for each term.
+        """
+        tests: dict[str, WaldTest | HalfwidthError] = {}
+        for term, places in self._terms().items():
+            if len(places) > 1 or not skip_single:
+                try:
+                    tests[term] = self.core.wald_test(np.eye(len(self.names))[places])
+                except HalfwidthError as error:
+                    tests[term] = error
+        return TermTests(tests)
+
+    def _terms(self) -> dict[str, list[int]]:
+        """The coefficients of each term."""
+        return {name: [place] for place, name in enumerate(self.names)}
 
     def _pandas(self) -> Any:
         if not self.named:

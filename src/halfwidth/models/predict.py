@@ -13,62 +13,78 @@ from halfwidth.errors import InputError, UnknownName
 from halfwidth.kernels.arrays import Vector
 from halfwidth.models.base import StreamModel
 from halfwidth.models.multinomial import MultinomialRegression
-from halfwidth.streams import ReaderArguments, read_predictors
+from halfwidth.streams import PredictorBlock, ReaderArguments, read_predictors
 
 INTERVALS = ("mean", "observation")
 
 
-def predictions(
-    model: StreamModel,
-    source: Any,
-    *,
-    interval: str | None = None,
-    level: float = 0.95,
-    bad_rows: str = "error",
-    **reader: Unpack[ReaderArguments],
-) -> Iterator[dict[str, Vector]]:
-    """Predict every row of a source, in order, with flat memory.
+class Predictions:
+    """Predictions for the rows of a source, in order and with flat memory.
+
+    Iterating gives a dictionary of columns for each block: `mean`, and with an interval `mean_ci_lower` and
+    `mean_ci_upper`, or `obs_ci_lower` and `obs_ci_upper`: one number per row. For two classes the mean is the
+    probability of the second; for more there is a column `p[label]` for each, with its own bounds.
 
     Parameters
     ----------
-    model
+    model : StreamModel
         A model of `halfwidth.fit`.
-    source
+    source : object
         Anything that `halfwidth.fit` reads, with the raw columns of the model; the target is not needed.
-    interval
-        "mean" for an interval of the mean, "observation" for one of a new observation (linear models only).
-    level
+    interval : {"mean", "observation"}, optional
+        Whether there is an interval of the mean, or of a new observation (linear models only).
+    level : float, default 0.95
         Of the interval.
-    bad_rows
-        "error", or "skip": NaN for a row that cannot be used.
-    **reader
+    bad_rows : {"error", "skip"}, default "error"
+        What becomes of a row that cannot be predicted; "skip" gives NaN and counts it.
+    **reader : ReaderArguments
         How the source is read.
 
-    Yields
-    ------
-    dict
-        For each block `mean`, and with an interval `mean_ci_lower` and `mean_ci_upper`, or `obs_ci_lower` and
-        `obs_ci_upper`: one number per row. For two classes the mean is the probability of the
-        second; for more there is a column for each.
+    Attributes
+    ----------
+    rows : int
+        Rows read so far.
+    skipped : dict
+        How many of them have no prediction, by reason.
     """
-    if interval is not None and interval not in INTERVALS:
-        raise UnknownName.among("interval", interval, INTERVALS)
-    if model.specification_ is None:
-        raise InputError("the model was fitted on a matrix and keeps no specification; fit it with halfwidth.fit")
-    check_level(level)
-    result = None if interval is None else model.inference(level)
-    for rows in read_predictors(source, model.specification_, bad_rows, **reader):
-        found = model._linear_predictor(rows.X, rows.offset)
-        if isinstance(model, MultinomialRegression):
-            columns = model._predicted(found)
+
+    def __init__(
+        self,
+        model: StreamModel,
+        source: Any,
+        *,
+        interval: str | None = None,
+        level: float = 0.95,
+        bad_rows: str = "error",
+        **reader: Unpack[ReaderArguments],
+    ) -> None:
+        if interval is not None and interval not in INTERVALS:
+            raise UnknownName.among("interval", interval, INTERVALS)
+        if model.specification_ is None:
+            raise InputError("the model was fitted on a matrix and keeps no specification; fit it with halfwidth.fit")
+        self._model, self._interval, self._alpha = model, interval, 1.0 - check_level(level)
+        self._result = None if interval is None else model.inference(level)
+        self._blocks = read_predictors(source, model.specification_, bad_rows, **reader)
+        self.rows = 0
+        self.skipped: dict[str, int] = {}
+
+    def __iter__(self) -> Iterator[dict[str, Vector]]:
+        for block in self._blocks:
+            for reason, count in block.skipped.items():
+                self.skipped[reason] = self.skipped.get(reason, 0) + count
+            self.rows += len(block.X) + sum(block.skipped.values())
+            yield {name: _spread(values, block.good) for name, values in self._columns(block).items()}
+
+    def _columns(self, block: PredictorBlock) -> dict[str, Vector]:
+        eta = self._model._linear_predictor(block.X, block.offset)
+        if isinstance(self._model, MultinomialRegression):
+            means = self._model._predicted(eta)
         else:
-            columns = {"mean": np.asarray(model._engine.loss.mean(found))}
-        if result is not None:
-            prediction = result.get_prediction(rows.X, 0.0 if rows.offset is None else rows.offset)
-            name = "mean" if interval == "mean" else "obs"
-            bounds = prediction.conf_int(1.0 - level, obs=interval == "observation")
-            columns |= {f"{name}_ci_lower": bounds[:, 0], f"{name}_ci_upper": bounds[:, 1]}
-        yield {name: _spread(values, rows.good) for name, values in columns.items()}
+            means = {"mean": np.asarray(self._model._engine.loss.mean(eta))}
+        if self._result is None:
+            return means
+        found = self._result.get_prediction(block.X, block.offset)
+        return found.columns(self._alpha, obs=self._interval == "observation") | means  # the same bits with or without
 
 
 def _spread(values: Vector, good: NDArray[np.bool_] | None) -> Vector:

@@ -20,8 +20,40 @@ from halfwidth.kernels.arrays import Vector
 
 
 @share_arguments(ALPHA)
-@dataclass(frozen=True)
-class Prediction:
+class ShownAsFrame:
+    """A prediction that prints, and shows in a notebook, as its table."""
+
+    def _frame_columns(self, alpha: float) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def summary_frame(self, alpha: float = 0.05) -> Any:
+        """Return means, standard errors and bounds in the columns that statsmodels has.
+
+        Returns
+        -------
+        DataFrame or dict
+            A pandas frame, or a dict of arrays without pandas.
+        """
+        columns = self._frame_columns(alpha)
+        try:
+            import pandas as pd
+        except ImportError:
+            return columns
+        return pd.DataFrame(columns)
+
+    def __str__(self) -> str:
+        return str(self.summary_frame())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        frame = self.summary_frame()
+        return str(frame._repr_html_()) if hasattr(frame, "_repr_html_") else f"<pre>{frame}</pre>"
+
+
+@share_arguments(ALPHA)
+@dataclass(frozen=True, repr=False)
+class Prediction(ShownAsFrame):
     """Predicted means with their standard errors and intervals.
 
     Parameters
@@ -77,14 +109,23 @@ class Prediction:
         half = critical * np.sqrt(self.eta_se**2 + self.noise)
         return np.column_stack([self.eta - half, self.eta + half])
 
-    def summary_frame(self, alpha: float = 0.05) -> Any:
-        """Return means, standard errors and bounds in the columns that statsmodels has.
+    def columns(self, alpha: float = 0.05, *, obs: bool = False) -> dict[str, Vector]:
+        """Return the means with the bounds of one interval.
+
+        Parameters
+        ----------
+        obs : bool, default False
+            Whether the interval is for a new observation rather than for the mean; linear models only.
 
         Returns
         -------
-        DataFrame or dict
-            A pandas frame, or a dict of arrays without pandas.
+        dict
+            The columns by name.
         """
+        name, bounds = "obs" if obs else "mean", self.conf_int(alpha, obs=obs)
+        return {"mean": self.predicted_mean, f"{name}_ci_lower": bounds[:, 0], f"{name}_ci_upper": bounds[:, 1]}
+
+    def _frame_columns(self, alpha: float) -> dict[str, Any]:
         mean = self.conf_int(alpha)
         columns = {
             "mean": self.predicted_mean,
@@ -95,18 +136,7 @@ class Prediction:
         if self.noise is not None:
             new = self.conf_int(alpha, obs=True)
             columns |= {"obs_ci_lower": new[:, 0], "obs_ci_upper": new[:, 1]}
-        try:
-            import pandas as pd
-        except ImportError:
-            return columns
-        return pd.DataFrame(columns)
-
-    def __str__(self) -> str:
-        return str(self.summary_frame())
-
-    def _repr_html_(self) -> str:
-        frame = self.summary_frame()
-        return str(frame._repr_html_()) if hasattr(frame, "_repr_html_") else f"<pre>{frame}</pre>"
+        return columns
 
 
 def prediction_rows(X: Any, columns: list[str], *, named: bool, intercept: bool) -> Vector:

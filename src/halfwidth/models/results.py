@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike
 from halfwidth.docstrings import ALPHA, share_arguments, share_parameters
 from halfwidth.errors import InputError
 from halfwidth.families import FAMILIES, Loss
-from halfwidth.inference.contrasts import ContrastTest
+from halfwidth.inference.comparison import Comparison
 from halfwidth.inference.pictured import Pictured, chosen_level, picture_of
 from halfwidth.inference.summary import coefficient_rows, finite, marked_names, warning_lines
 from halfwidth.inference.tables import CoefficientTable, Summary
 from halfwidth.kernels.arrays import Vector
 from halfwidth.models.at_level import AtLevel
 from halfwidth.models.basis import Basis
+from halfwidth.models.class_prediction import ClassPrediction
 from halfwidth.models.goodness import Goodness, Likelihood
 from halfwidth.models.kept_rows import KeptRows
 from halfwidth.models.named_coefficients import NamedCoefficients
@@ -65,6 +66,8 @@ class RegressionResult(NamedCoefficients, AtLevel, Goodness, Pictured):
         What goodness of fit rests on, where the family has a likelihood.
     kept : KeptRows, optional
         What pictures show of a sample of rows: fitted and observed values.
+    classes : tuple, optional
+        The labels of a classifier; the first is the one that others are compared with.
 
     Examples
     --------
@@ -86,28 +89,46 @@ class RegressionResult(NamedCoefficients, AtLevel, Goodness, Pictured):
     specification: Specification | None = None
     likelihood: Likelihood | None = None
     kept: KeptRows | None = None
+    classes: tuple[Any, ...] = ()
 
     @property
     def method(self) -> str:
         """The method of the standard errors."""
         return self.basis.method
 
-    def compare(self, other: RegressionResult) -> ContrastTest:
+    def compare(self, other: RegressionResult) -> Comparison:
         """Test that every coefficient is the same in a fit on an independent stream, as in an A/B test.
 
         Parameters
         ----------
         other : RegressionResult
-            The result of the other stream, of the same family and with the same coefficients.
+            The result of the other stream, of the same family and with the same coefficients, reference levels and
+            classes.
 
         Returns
         -------
-        ContrastTest
-            The differences and their tests.
+        Comparison
+            The differences and their tests; in `joint` that of all of them at once.
         """
         if other.family != self.family:
             raise InputError.of("other", f"be a {self.family} regression", f"a {other.family} one")
+        if other.classes != self.classes:
+            raise InputError.of("other", f"have the classes {list(self.classes)}", list(other.classes))
+        ours, theirs = self._reference_levels(), other._reference_levels()
+        if ours != theirs:
+            raise InputError.of("other", f"have the reference levels {ours}: write C(column, reference=...)", theirs)
         return self.core.compare(other.core)
+
+    def _reference_levels(self) -> dict[str, str]:
+        return {} if self.specification is None else self.specification.design.reference_levels
+
+    def _terms(self) -> dict[str, list[int]]:
+        """The coefficients of each term, in all equations; the intercept is none."""
+        first, width = int(self.intercept), len(self.names) // self.loss.equations
+        columns = {name: [place] for place, name in enumerate(self._columns())}
+        terms = columns if self.specification is None else self.specification.design.terms
+        steps = range(0, len(self.names), width)
+        return {term: [at + first + place for at in steps for place in places] for term, places in terms.items()}
 
     def odds_ratios(self, alpha: float = 0.05) -> Any:
         """Return the exponentials of the coefficients: odds ratios, or ratios of rates under a log link.
@@ -123,35 +144,43 @@ class RegressionResult(NamedCoefficients, AtLevel, Goodness, Pictured):
         table = np.exp(np.column_stack([self.core.params, self.core.conf_int(alpha)]))
         return self._frame(table, ["ratio", "ci_lower", "ci_upper"])
 
-    def get_prediction(self, X: ArrayLike, offset: ArrayLike | None = None) -> Prediction:
-        """Predict the mean at the rows of X, with intervals.
+    def get_prediction(self, X: ArrayLike, offset: ArrayLike | None = None) -> Prediction | ClassPrediction:
+        """Predict the mean at the rows of X, with intervals; for several classes the probability of each.
 
         Returns
         -------
-        Prediction
+        Prediction or ClassPrediction
             Means and standard errors; its `conf_int` gives the intervals.
         """
-        if self.loss.equations > 1:
-            raise InputError("a multinomial regression has no single mean: use predict_proba of the model")
-        wanted = list(self.names[self.intercept :])
+        wanted = self._columns()
         if self.specification is not None and self.specification.reads(X):
             raw = self.specification.rows(X, with_offset=offset is None)
             X = raw.X
             if raw.offset is not None:
                 offset = raw.offset + (0.0 if offset is None else np.asarray(offset, dtype=np.float64))
-        offset = 0.0 if offset is None else offset
         rows = prediction_rows(X, wanted, named=self.named, intercept=self.intercept)
+        if self.loss.equations > 1:
+            if offset is not None:
+                raise InputError("offset must not be given to a multinomial regression: its equations would share it")
+            return ClassPrediction.at(rows, self.core, self.classes)
+        offset = 0.0 if offset is None else offset
         std_error = np.asarray(self.core.interval(rows).std_error)
         eta = rows @ self.core.params + np.asarray(offset, dtype=np.float64)
         noise = self.basis.dispersion if self.family == "linear" else None
         return Prediction(eta, std_error, self.loss, self.core, rows, noise)
 
+    def _columns(self) -> list[str]:
+        """The names of the columns of the design; those of classes are the names of the first equation's without it."""
+        count = len(self.names) // self.loss.equations
+        label = f"{self.classes[1]}:" if self.family == "multinomial" else ""
+        return [name.removeprefix(label) for name in self.names[int(self.intercept) : count]]
+
     def predict(self, X: ArrayLike, offset: ArrayLike | None = None) -> Vector:
-        """Return the means, or quantiles, at the rows of X.
+        """Return the means, or quantiles, at the rows of X; for several classes the probabilities, a column each.
 
         Returns
         -------
-        ndarray of shape (m,)
+        ndarray of shape (m,) or (m, K)
             The predictions.
         """
         return self.get_prediction(X, offset).predicted_mean

@@ -26,6 +26,8 @@ Report = Callable[[StreamModel], None]
 CHECKPOINT_SECONDS = 10.0
 MOST_AUTO_PASSES = 8
 _FIRST_REPORT = 1_000
+_OPTIONS = {"fit_intercept": "--no-intercept"}
+"""What a setting is called on the command line, where that is another name."""
 
 
 class Run:
@@ -59,8 +61,7 @@ class Run:
             self.model.specification_ = self.stream.specification
             return
         known = model_from_state(state["model"])
-        if type(known) is not type(self.model) or known.get_params() != self.model.get_params():
-            raise InputError(f"a run must be resumed with the settings it began with: {known!r}; got {self.model!r}")
+        _check_settings(known, self.model)
         self.model, self.passes_done = known, state["passes_done"]
         self.model.specification_ = self.stream.specification
 
@@ -173,10 +174,15 @@ class Run:
             facts["skipped_rows"] = dict(self.stream.skipped)
         if self.stream.skipped_for:
             facts["skipped_rows_by_column"] = dict(self.stream.skipped_for)
+        design = self.stream.design
+        if design.reference_levels:
+            facts["reference_levels"] = design.reference_levels
+        if design.late_levels:
+            facts["late_levels"] = design.late_levels
         if self.stream.other_levels:
             facts["rows_of_level_other"] = dict(self.stream.other_levels)
-        if self.stream.notes:
-            notes = (f"{name}: {text}" for name, text in self.stream.notes.items())
+        if design.notes:
+            notes = (f"{name}: {text}" for name, text in design.notes.items())
             facts["constants_of_the_first_rows"] = "; ".join(notes)
         if self.model._passes > 1:
             facts["passes"] = f"{self.model._passes}, each expanded at the estimate of the one before"
@@ -203,6 +209,16 @@ class Run:
             "passes_done": self.passes_done,
         }
         self.saving.write(state)
+
+
+def _check_settings(known: StreamModel, given: StreamModel) -> None:
+    """Raise unless a run goes on with the settings that it began with; those that differ are named."""
+    before, now = ({"family": model.family, **model.get_params()} for model in (known, given))
+    differ = [name for name in before if before[name] != now.get(name, before[name])]
+    if differ:
+        told = ", ".join(f"{name} ({_OPTIONS.get(name, '--' + name)}) was {before[name]}" for name in differ)
+        values = ", ".join(str(now[name]) for name in differ)
+        raise InputError(f"a run goes on with the settings that it began with: {told}; got {values}")
 
 
 def _of_some_weight(chunk: Chunk) -> Chunk:

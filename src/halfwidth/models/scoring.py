@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 SCORED = """
-X : array_like of shape (n, p), or a table
-    The features, or the raw columns of a model of `halfwidth.fit`.
+X : array_like of shape (n, p), a table, or a path
+    The features; or the raw columns of a model of `halfwidth.fit`, or the path of a file with them.
 y : array_like of shape (n,), optional
     The targets; taken from a table of raw columns when none are given.
 sample_weight : array_like of shape (n,), optional
@@ -56,7 +56,8 @@ def observed(model: StreamModel | Any, X: Any, y: ArrayLike | None) -> Any:
     specification = getattr(model, "specification_", None)
     if specification is None or not specification.reads(X):
         raise InputError(
-            "y must be given: only a model of halfwidth.fit finds the target by itself, in a table with raw columns"
+            "y must be given: only a model of halfwidth.fit finds the target by itself, in a table with raw columns or "
+            "in a file"
         )
     classes = getattr(model, "classes_", None)
     if classes is None:

@@ -109,6 +109,16 @@ class ColumnExtremes:
         below = (self.high[1] <= 0.0) & (self.low[0] >= 0.0)
         return np.asarray(found & (above | below))
 
+    def all_apart(self, intercept: bool) -> bool:
+        """Whether one column leaves a gap between two classes: no coefficient has a maximum then."""
+        if self.rule != "sides":
+            return False
+        above, below = self.low[1] > self.high[0], self.high[1] < self.low[0]
+        if not intercept:
+            above &= (self.low[1] > 0.0) & (self.high[0] < 0.0)
+            below &= (self.high[1] < 0.0) & (self.low[0] > 0.0)
+        return bool((self.separated(intercept) & (above | below)).any())
+
     def _one_sided(self) -> Mask:
         seen = np.isfinite(self.low)
         if self.rule == "sides":

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike, NDArray
 
-from halfwidth.errors import MissingExtra
+from halfwidth.errors import InputError, MissingExtra
 
 __all__ = [
     "BaseEstimator",
@@ -15,7 +16,7 @@ __all__ = [
     "RegressorMixin",
     "check_classification_targets",
     "check_sample_weight",
-    "validate_data",
+    "matrix_of",
 ]
 
 if TYPE_CHECKING:
@@ -58,3 +59,14 @@ else:
         from sklearn.utils.validation import validate_data
     except ImportError as error:
         raise MissingExtra.named("scikit-learn", "models") from error
+
+
+def matrix_of(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+    """X, and y where it is given, as scikit-learn checks them; a path is refused by name."""
+    if isinstance(X, (str, os.PathLike)):
+        raise InputError.of(
+            "X",
+            "be a matrix or a frame; halfwidth.fit reads files, and so does the model that it returns",
+            os.fspath(X),
+        )
+    return validate_data(estimator, X, y, **options)

@@ -5,12 +5,13 @@ from halfwidth.streams.datasets.fetch import dataset
 from halfwidth.streams.datasets.frames import regression_file, regression_frame
 from halfwidth.streams.design.specification import Specification
 from halfwidth.streams.opening import open_stream
-from halfwidth.streams.predictors import read_predictors
+from halfwidth.streams.predictors import PredictorBlock, read_predictors
 from halfwidth.streams.sources.reader_options import ReaderArguments
 from halfwidth.streams.stream import Stream
 
 __all__ = [
     "Chunk",
+    "PredictorBlock",
     "ReaderArguments",
     "Specification",
     "Stream",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from halfwidth.errors import UnknownName
 from halfwidth.streams.block import Array
 from halfwidth.streams.design.bad_rows import missing_column
-from halfwidth.streams.design.explain import explain_cell
+from halfwidth.streams.design.explain import explain_prediction
 from halfwidth.streams.design.specification import Specification
 from halfwidth.streams.options import BAD_ROWS
 from halfwidth.streams.sources.reader_options import ReaderArguments, ReaderOptions
@@ -23,11 +23,15 @@ _ROWS = 8192
 
 @dataclass(frozen=True)
 class PredictorBlock:
-    """The usable rows of a block; `good` is the mask of them among all, None where all are."""
+    """The usable rows of a block; `good` is the mask of them among all, None where all are.
+
+    `skipped` counts the others by reason.
+    """
 
     X: Array
     offset: Array | None
-    good: NDArray[np.bool_] | None
+    good: NDArray[np.bool_] | None = None
+    skipped: dict[str, int] = field(default_factory=dict)
 
 
 def read_predictors(
@@ -65,9 +69,10 @@ def read_predictors(
             made = specification.convert([part])
             first = made.faults.first()
             if first is None:
-                yield PredictorBlock(made.X, made.offset, None)
+                yield PredictorBlock(made.X, made.offset)
                 continue
             if bad_rows == "error":
-                raise explain_cell([part], first, made.faults.why(first))
+                raise explain_prediction([part], first, made.faults)
             good = made.faults.usable(False)
-            yield PredictorBlock(made.X[good], None if made.offset is None else made.offset[good], good)
+            offset = None if made.offset is None else made.offset[good]
+            yield PredictorBlock(made.X[good], offset, good, made.faults.counts(part.rows))

@@ -7,7 +7,7 @@ before it come out first, and only then the error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from halfwidth.errors import BadRow, InputError, NotEnoughData
 from halfwidth.streams.alignment import aligned, first_rows, read_head, replayed
 from halfwidth.streams.block import Block, Chunk
 from halfwidth.streams.design.bad_rows import ORDER
+from halfwidth.streams.design.columns import Design
 from halfwidth.streams.design.explain import explain
 from halfwidth.streams.design.plan import Plan, Rows
 from halfwidth.streams.design.specification import Specification
@@ -25,6 +26,7 @@ from halfwidth.streams.read_ahead import read_ahead
 from halfwidth.streams.sources.reader_options import Dialect, ReaderOptions, reader_state
 from halfwidth.streams.sources.source import FileSource, Source, drop_total
 from halfwidth.streams.stream_state import STREAM_SCHEMA
+from halfwidth.streams.time_order import TimeOrder
 
 _BUFFER_ROWS = 10_000
 _CHUNK_ROWS = 8192
@@ -75,14 +77,15 @@ class Stream:
         self.skipped: dict[str, int] = {}
         self.skipped_for, self.other_levels = dict[str, int](), dict[str, int]()
         self._pending: Iterator[Block] | None = None
-        self._origin, self._rows_gone, self.position, self._last_time = Origin(source), 0, 0, -np.inf
+        self._origin, self._rows_gone, self.position = Origin(source), 0, 0
+        self._order = TimeOrder()
         if state is None:
             self._plan = self._learn()
         else:
             self._plan = Plan.from_state(state["plan"], options)
             self.position, self.skipped = state["position"], dict(state["skipped"])
             self.skipped_for = dict(state["skipped_for"])
-            self._last_time, self.other_levels = state["last_time"], dict(state["other_levels"])
+            self._order, self.other_levels = TimeOrder.from_state(state), dict(state["other_levels"])
         self.has_intercept = self._plan.design.has_intercept
         self.target, self.columns, self.left_out = self._plan.target.column, self._plan.columns, self._plan.left_out
         fitting = _CHUNK_CELLS // max(1, len(self.feature_names))
@@ -117,9 +120,9 @@ class Stream:
         return self._plan.specification
 
     @property
-    def notes(self) -> dict[str, str]:
-        """The constants that the formula took from the first rows, by transform."""
-        return self._plan.design.notes
+    def design(self) -> Design:
+        """How columns become those of X, with what was taken from rows: constants and levels."""
+        return self._plan.design
 
     @property
     def dialect(self) -> Dialect | None:
@@ -149,7 +152,7 @@ class Stream:
             "skipped": dict(self.skipped),
             "skipped_for": dict(self.skipped_for),
             "other_levels": dict(self.other_levels),
-            "last_time": float(self._last_time),
+            **self._order.to_state(),
         }
 
     def resume(self, origin: dict[str, Any], resume_at: int | None) -> None:
@@ -187,22 +190,26 @@ class Stream:
         """
         if row < 0:
             raise InputError.of("row", "be at least 0", row)
-        self.position, self.skipped, self._last_time = row, {}, -np.inf
+        self.position, self.skipped, self._order = row, {}, TimeOrder()
         self.skipped_for, self.other_levels = {}, {}
 
     def __iter__(self) -> Iterator[Chunk]:
         blocks, self._pending = self._blocks(), None
-        for parts, failure in aligned(blocks, self.columns, self.position, self.chunk_rows):
-            self._origin.passed(parts, self.position)
-            rows = self._plan.rows(parts)
-            stop, bad = self._usable(parts, rows)
-            chunk = self._chunk(rows, stop)
-            if len(chunk):
-                yield chunk
-            stopped = bad if bad is not None else failure
-            if stopped is not None:
-                self._origin.failed = True
-                raise stopped
+        try:
+            for parts, failure in aligned(blocks, self.columns, self.position, self.chunk_rows):
+                self._origin.passed(parts, self.position)
+                rows = self._plan.rows(parts)
+                stop, bad = self._usable(parts, rows)
+                chunk = self._chunk(rows, stop)
+                if len(chunk):
+                    yield chunk
+                stopped = bad if bad is not None else failure
+                if stopped is not None:
+                    self._origin.failed = True
+                    raise stopped
+        finally:
+            if isinstance(blocks, Generator) and isinstance(self._source, FileSource):
+                blocks.close()  # its thread ends now, not when the interpreter does
         self._origin.ended = True
 
     def _blocks(self) -> Iterator[Block]:
@@ -218,23 +225,10 @@ class Stream:
         first = rows.faults.first()
         if first is not None and self.options.bad_rows != "skip":
             stop, bad = first, explain(parts, first, rows.faults, self._plan)
-        late = self._first_late(rows, stop)
+        late = self._order.first_late(rows, stop)
         if late is not None:
             stop, bad = late, explain(parts, late, ORDER, self._plan)
         return stop, bad
-
-    def _first_late(self, rows: Rows, stop: int) -> int | None:
-        """The first usable row whose time is before that of a row above it; the time of the last is kept."""
-        if rows.time is None or not stop:
-            return None
-        time = rows.time[:stop]
-        if rows.faults.good is not None:
-            time = np.where(rows.faults.good[:stop], time, -np.inf)
-        highest = np.maximum.accumulate(np.concatenate([[self._last_time], time]))
-        late = np.flatnonzero((time < highest[:-1]) & np.isfinite(time))
-        end = int(late[0]) if len(late) else stop
-        self._last_time = float(highest[end])
-        return end if len(late) else None
 
     def _chunk(self, rows: Rows, stop: int) -> Chunk:
         """The usable rows before `stop`; position and counts move on with them."""

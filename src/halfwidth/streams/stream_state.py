@@ -49,10 +49,12 @@ _LEVELS = Schema(
         "numeric": Bool(doc="whether its cells are numbers"),
         "names": ListOf(Text(), least=1, most=MOST_LEVELS + 1, doc="the levels, the reference first"),
         "other": Optional(Whole(), doc="the place of the level that stands for all unknown ones"),
+        "first": Whole(doc="how many of the levels were among the first rows"),
     },
     relations=(
         Relation("have each level once", lambda s: len(set(s["names"])) == len(s["names"])),
         Relation("have `other` among its levels", lambda s: (s["other"] or 0) < len(s["names"])),
+        Relation("have no more first levels than levels", lambda s: s["first"] <= len(s["names"])),
     ),
     title="category",
 )
@@ -173,7 +175,7 @@ READER_SCHEMA = Schema(
 
 STREAM_SCHEMA = Schema(
     "stream",
-    4,
+    5,
     {
         "plan": Nested(PLAN_SCHEMA, doc="what the first rows fixed"),
         "reader": Nested(READER_SCHEMA, doc="how the source is read"),
@@ -183,6 +185,7 @@ STREAM_SCHEMA = Schema(
         "skipped_for": MapOf(Whole(), doc="the same by column"),
         "other_levels": MapOf(Whole(), doc="rows counted as the level `other`, by column"),
         "last_time": Real(finite=False, doc="the time of the last row"),
+        "last_group": Optional(Text(), doc="its group as text, where there are both"),
     },
     relations=(
         Relation("have skipped no more rows than it read", lambda s: sum(s["skipped"].values()) <= s["position"]),

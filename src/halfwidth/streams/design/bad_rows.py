@@ -25,6 +25,7 @@ BROKEN_ROW = "broken row"
 BROKEN_FILE = "broken file"
 MISSING_COLUMN = "missing column"
 ORDER = "out of time order"
+ORDER_IN_GROUP = "out of time order in its group"
 NO_TIME = "not a time"
 NO_NUMBER = "the formula gives no finite number here, or one beyond 1e100"
 
@@ -39,13 +40,26 @@ _ADVICE = {
     BROKEN_FILE: "repair or replace the file; the rows before it were read",
     MISSING_COLUMN: "name an existing column; names are case sensitive, and one that two columns share is none",
     NO_TIME: "write times like that, or as numbers; without a time column rows are taken in the order they have",
-    ORDER: "sort the rows by time first, or leave out the time column if their order does not matter",
+    ORDER: "sort the rows by time first; or, if rows of several units follow each other, name the unit as group "
+    "(--group), and time is compared within it; or leave out the time column if the order does not matter",
+    ORDER_IN_GROUP: "sort the rows of each group by time, or leave out the time column if their order does not matter",
+}
+_LEAVE_EMPTY = "leave its prediction empty: halfwidth predict --bad-rows skip"
+_PREDICTION_ADVICE = {
+    LEVEL: f"{_LEAVE_EMPTY}; or fit again on rows that have it, or with unknown_level='other' (--unknown-level other), "
+    "which gives one coefficient to all levels that come late and is then used for all unknown ones",
 }
 
 
-def fault(file: str, row: int | None, column: str | None, reason: str, detail: str) -> BadRow:
+def fault(
+    file: str, row: int | None, column: str | None, reason: str, detail: str, *, predicting: bool = False
+) -> BadRow:
     """The error for one bad row, with the advice that belongs to the reason."""
-    return BadRow.at(file, row, column, reason, detail, _ADVICE.get(reason, _SKIP))
+    if predicting:
+        advice = _PREDICTION_ADVICE.get(reason, f"repair it, or {_LEAVE_EMPTY}")
+    else:
+        advice = _ADVICE.get(reason, _SKIP)
+    return BadRow.at(file, row, column, reason, detail, advice)
 
 
 def missing_column(file: str, column: str, known: list[str]) -> BadRow:

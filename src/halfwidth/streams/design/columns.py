@@ -51,6 +51,15 @@ class Design(Protocol):
     @property
     def notes(self) -> dict[str, str]: ...
 
+    @property
+    def reference_levels(self) -> dict[str, str]: ...
+
+    @property
+    def late_levels(self) -> dict[str, str]: ...
+
+    @property
+    def terms(self) -> dict[str, list[int]]: ...
+
     def matrix(self, parts: Sequence[Block], faults: Faults, rules: RowRules) -> DesignRows: ...
 
     def to_state(self) -> dict[str, Any]: ...
@@ -68,6 +77,13 @@ class ColumnsDesign:
     def notes(self) -> dict[str, str]:
         """Nothing is learned here."""
         return {}
+
+    reference_levels = late_levels = notes
+
+    @property
+    def terms(self) -> dict[str, list[int]]:
+        """Every column is a term of its own."""
+        return {name: [place] for place, name in enumerate(self.columns)}
 
     def matrix(self, parts: Sequence[Block], faults: Faults, rules: RowRules) -> DesignRows:
         """X of these rows, bad cells marked."""

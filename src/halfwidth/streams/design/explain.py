@@ -18,6 +18,7 @@ from halfwidth.streams.design.bad_rows import (
     NO_TIME,
     NOT_POSITIVE,
     ORDER,
+    ORDER_IN_GROUP,
     TEXT,
     TOO_LARGE,
     Faults,
@@ -40,18 +41,29 @@ _SAYS = {
     LEVEL: "the level {value!r} was not among the first rows",
     NO_TIME: "{value!r} is neither a number nor a time like 2024-01-31 or 2024-01-31 12:00",
     ORDER: "the time {value!r} is earlier than that of a row before it",
+    ORDER_IN_GROUP: "the time {value!r} is earlier than that of the row before it, which is of the same group",
 }
+_UNPREDICTED = "the model has no coefficient for the level {value!r}"
 
 
 def explain(parts: Sequence[Block], row: int, cause: Faults | str, plan: Plan) -> BadRow:
     """The error for row `row` of these parts, blamed on what `cause` says of it."""
     why = (cause, plan.options.time, "") if isinstance(cause, str) else cause.why(row)
+    if cause == ORDER and plan.options.group is not None:
+        why = (ORDER_IN_GROUP, *why[1:])
     if why[0] == TEXT and why[1] == plan.options.time:
         why = (NO_TIME, *why[1:])
-    return explain_cell(parts, row, why, plan.target.expected())
+    return _explain_cell(parts, row, why, plan.target.expected())
 
 
-def explain_cell(parts: Sequence[Block], row: int, why: tuple[str, str | None, str], expected: str = "") -> BadRow:
+def explain_prediction(parts: Sequence[Block], row: int, cause: Faults) -> BadRow:
+    """The error for a row that a model cannot predict."""
+    return _explain_cell(parts, row, cause.why(row), predicting=True)
+
+
+def _explain_cell(
+    parts: Sequence[Block], row: int, why: tuple[str, str | None, str], expected: str = "", *, predicting: bool = False
+) -> BadRow:
     """The error for row `row` of these parts, with reason, column and detail known."""
     reason, column, detail = why
     for part in parts:
@@ -61,7 +73,8 @@ def explain_cell(parts: Sequence[Block], row: int, why: tuple[str, str | None, s
     if not detail:
         known = column in part.batch.schema.names
         value = part.column(column)[row].as_py() if known and column else "computed by the formula"
-        detail = _SAYS[reason].format(value=value, expected=expected)
+        says = _UNPREDICTED if predicting and reason == LEVEL else _SAYS[reason]
+        detail = says.format(value=value, expected=expected)
         if reason == TEXT and _DECIMAL_COMMA.match(str(value)):
             detail += " (a decimal comma? decimal=',', --decimal ,; thousands apart? thousands=',', --thousands ,)"
-    return fault(part.file, part.before + row + 1, column, reason, detail)
+    return fault(part.file, part.before + row + 1, column, reason, detail, predicting=predicting)

@@ -9,7 +9,6 @@ that neither chunks nor interruptions change them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -19,24 +18,14 @@ from numpy.typing import NDArray
 from halfwidth.errors import InputError
 from halfwidth.streams.block import Array, Block
 from halfwidth.streams.design.bad_rows import FORMULA, LEVEL, NO_NUMBER, Faults, beyond, usable
+from halfwidth.streams.design.cells import Cell, CodedTerm, coded_term, first_rows, widened
 from halfwidth.streams.design.columns import DesignRows, RowRules
 from halfwidth.streams.design.expressions import columns_of
-from halfwidth.streams.design.factors import CategorySpec
 from halfwidth.streams.design.formula_inputs import FormulaInputs, Inputs
-from halfwidth.streams.design.formula_terms import Coding, Formula, Term, codings
+from halfwidth.streams.design.formula_terms import Formula, codings
 
 MOST_FEATURES = 5_000
-Cell = tuple[int, tuple[int, ...], tuple[int, ...]]  # coded term, columns of its numeric factors, levels
-
-
-@dataclass
-class _CodedTerm:
-    """A term with its categories coded, and for each choice of numeric columns where the cells are in X."""
-
-    order: list[str]
-    numbers: list[str]
-    categories: list[tuple[str, bool]]
-    places: dict[tuple[int, ...], NDArray[np.int64]] = field(default_factory=dict)
+_FEW = 10
 
 
 class FormulaDesign:
@@ -56,7 +45,7 @@ class FormulaDesign:
         self.formula, self.inputs, self._dot = formula, inputs, list(dot)
         self.has_intercept, terms, self._offsets = formula.terms(dot)
         terms = [inputs.settled(term) for term in terms]
-        self._coded = [_coded(term, coding) for term, coding in codings(terms, self.has_intercept)]
+        self._coded = [coded_term(term, coding) for term, coding in codings(terms, self.has_intercept)]
         self.columns = inputs.columns
         self.predictors = tuple(
             dict.fromkeys(
@@ -89,6 +78,25 @@ class FormulaDesign:
     def notes(self) -> dict[str, str]:
         """The constants that were taken from the first rows, by transform."""
         return self.inputs.notes()
+
+    @property
+    def reference_levels(self) -> dict[str, str]:
+        """The reference of each category that has one, by its text in the formula."""
+        coded = [text for term in self._coded for text, full in term.categories if not full]
+        return {text: self.inputs.levels[text].names[0] for text in dict.fromkeys(coded)}
+
+    @property
+    def late_levels(self) -> dict[str, str]:
+        """The levels that came after the first rows, by category."""
+        return {text: _listed(known.late) for text, known in self.inputs.levels.items() if known.late}
+
+    @property
+    def terms(self) -> dict[str, list[int]]:
+        """The columns of X that belong to each term, by its text."""
+        found: dict[str, list[int]] = {}
+        for place, (number, _, _) in enumerate(self._cells):
+            found.setdefault(":".join(self._coded[number].order), []).append(place)
+        return found
 
     def matrix(self, parts: Sequence[Block], faults: Faults, rules: RowRules) -> DesignRows:
         """X, the response and the offset of these rows; levels that are new get columns, unless they are refused.
@@ -136,7 +144,7 @@ class FormulaDesign:
         self._mark(X, faults)
         return X
 
-    def _mark_empty(self, coded: _CodedTerm, empty: NDArray[np.bool_], faults: Faults) -> None:
+    def _mark_empty(self, coded: CodedTerm, empty: NDArray[np.bool_], faults: Faults) -> None:
         """A row of a cell that has no column cannot be told from one of the reference levels."""
         if empty.any():
             column = ":".join(self.inputs.levels[text].column for text, _ in coded.categories)
@@ -152,12 +160,12 @@ class FormulaDesign:
         for number, coded in enumerate(self._coded):
             shape = tuple(len(self.inputs.levels[text].names) for text, _ in coded.categories)
             for chosen in product(*(range(rows.width(text)) for text in coded.numbers)):
-                places = _widened(coded, chosen, shape)
+                places = widened(coded, chosen, shape)
                 codes = tuple(rows.codes[text] for text, _ in coded.categories)
                 if not codes:
                     found += [(0, (number, chosen, ()))] if places == -2 and good.any() else []
                     continue
-                new = _first_rows(places, codes, good)
+                new = first_rows(places, codes, good)
                 found += [(row, (number, chosen, levels)) for row, levels in new]
         if in_order:
             found.sort(key=lambda item: item[0])
@@ -171,7 +179,7 @@ class FormulaDesign:
             raise InputError(f"formula {self.formula.text!r} gives more than {MOST_FEATURES:,} columns")
         number, chosen, levels = cell
         coded = self._coded[number]
-        places = _widened(coded, chosen, tuple(len(self.inputs.levels[text].names) for text, _ in coded.categories))
+        places = widened(coded, chosen, tuple(len(self.inputs.levels[text].names) for text, _ in coded.categories))
         if (
             places.ndim != len(levels)
             or places[levels] != -2
@@ -214,36 +222,7 @@ class FormulaDesign:
         return design
 
 
-def _coded(term: Term, coding: Coding) -> _CodedTerm:
-    numbers = [factor.text for factor in term if not isinstance(factor, CategorySpec)]
-    return _CodedTerm([factor.text for factor in term], numbers, list(coding.items()))
-
-
-def _widened(coded: _CodedTerm, chosen: tuple[int, ...], shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """The places of cells in X by level, made wide enough for the levels so far: -1 never, -2 not yet."""
-    known = coded.places.get(chosen)
-    if known is not None and known.shape == shape:
-        return known
-    wide = np.full(shape, -2, dtype=np.int64)
-    for axis, (_, full) in enumerate(coded.categories):
-        if not full:
-            wide[(slice(None),) * axis + (0,)] = -1
-    if known is not None:
-        wide[tuple(slice(size) for size in known.shape)] = known
-    coded.places[chosen] = wide
-    return wide
-
-
-def _first_rows(
-    places: NDArray[np.int64], codes: tuple[NDArray[np.int64], ...], usable: NDArray[np.bool_]
-) -> list[tuple[int, tuple[int, ...]]]:
-    """The cells without a place into which usable rows fall, each with its first row."""
-    if not (places == -2).any():
-        return []
-    rows = np.flatnonzero(usable & np.all([code >= 0 for code in codes], axis=0))
-    at = tuple(code[rows] for code in codes)
-    new = places[at] == -2
-    flat = np.ravel_multi_index(tuple(code[new] for code in at), places.shape)
-    cells, first = np.unique(flat, return_index=True)
-    levels = zip(*(axis.tolist() for axis in np.unravel_index(cells, places.shape)), strict=True)
-    return list(zip(rows[new][first].tolist(), levels, strict=True))
+def _listed(names: Sequence[str]) -> str:
+    """Names for a summary, the first few of many."""
+    more = f", and {len(names) - _FEW:,} more" if len(names) > _FEW else ""
+    return ", ".join(names[:_FEW]) + more

@@ -40,10 +40,14 @@ class Levels:
         The levels so far, the reference first.
     other
         The place of the level that stands for all unknown ones; None until there is one.
+    first
+        How many of the levels were among the first rows.
     """
 
-    def __init__(self, column: str, numeric: bool, names: Sequence[str] = (), other: int | None = None) -> None:
-        self.column, self.numeric, self.names, self.other = column, numeric, list(names), other
+    def __init__(
+        self, column: str, numeric: bool, names: Sequence[str] = (), other: int | None = None, first: int = 0
+    ) -> None:
+        self.column, self.numeric, self.names, self.other, self.first = column, numeric, list(names), other, first
         # A cell that says "other" is unknown like any other: that level has no text of its own.
         self._places = {name: place for place, name in enumerate(self.names) if place != other}
 
@@ -70,6 +74,12 @@ class Levels:
         for name in [*front, *(name for name in order if name in seen), *seen]:
             if name not in self._places:
                 self._add(name)
+        self.first = len(self.names)
+
+    @property
+    def late(self) -> list[str]:
+        """The levels that came after the first rows."""
+        return [name for place, name in enumerate(self.names) if place >= self.first and place != self.other]
 
     def codes(
         self, parts: Sequence[Block], faults: Faults, usable: NDArray[np.bool_], unknown_level: str
@@ -154,7 +164,13 @@ class Levels:
 
     def to_state(self) -> dict[str, Any]:
         """Plain data."""
-        return {"column": self.column, "numeric": self.numeric, "names": list(self.names), "other": self.other}
+        return {
+            "column": self.column,
+            "numeric": self.numeric,
+            "names": list(self.names),
+            "other": self.other,
+            "first": self.first,
+        }
 
 
 def _encoded(column: Any) -> Any:

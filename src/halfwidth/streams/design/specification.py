@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,7 +14,7 @@ from halfwidth.errors import InputError
 from halfwidth.streams.block import Array, Block
 from halfwidth.streams.design.bad_rows import Faults, missing_column
 from halfwidth.streams.design.columns import ColumnsDesign, Design, RowRules, number_column, text_column
-from halfwidth.streams.design.explain import explain_cell
+from halfwidth.streams.design.explain import explain_prediction
 from halfwidth.streams.design.formulas import FormulaDesign
 from halfwidth.streams.sources.reader_options import ReaderOptions
 from halfwidth.streams.sources.source import as_source
@@ -81,7 +82,7 @@ class Specification:
         Parameters
         ----------
         table : object
-            Anything in memory that `open_stream` reads.
+            Anything that `open_stream` reads; all of it is held.
         with_offset : bool
             Whether the column of offsets is read.
 
@@ -108,7 +109,7 @@ class Specification:
         Parameters
         ----------
         table : object
-            Anything in memory that `open_stream` reads.
+            Anything that `open_stream` reads.
         words : bool
             Whether targets are text.
 
@@ -137,7 +138,7 @@ class Specification:
         return found
 
     def reads(self, X: Any) -> bool:
-        """Whether X is a table of raw columns, not a matrix whose columns are those of the design.
+        """Whether X is a table of raw columns, or the path of one, not a matrix with the columns of the design.
 
         Parameters
         ----------
@@ -149,6 +150,8 @@ class Specification:
         bool
             True for a table of raw columns.
         """
+        if isinstance(X, (str, os.PathLike)):
+            return True
         if not is_columns(X):
             return False
         names = column_names(X)
@@ -182,8 +185,10 @@ class Specification:
 
 
 def _parts(table: Any, needed: Sequence[str]) -> list[Block]:
-    """The blocks of a table, which must have the columns."""
-    parts = [block for block in as_source(table, ReaderOptions()).blocks(None) if block.rows]
+    """The blocks of a table or a file, which must have the columns."""
+    source = as_source(table, ReaderOptions())
+    source.narrow(needed)
+    parts = [block for block in source.blocks(needed if source.rereadable else None) if block.rows]
     for block in parts:
         for column in () if block.sparse else needed:
             if column not in block.batch.schema.names:
@@ -194,7 +199,7 @@ def _parts(table: Any, needed: Sequence[str]) -> list[Block]:
 def _check(parts: Sequence[Block], faults: Faults) -> None:
     first = faults.first()
     if first is not None:
-        raise explain_cell(parts, first, faults.why(first))
+        raise explain_prediction(parts, first, faults)
 
 
 def design_from_state(state: dict[str, Any]) -> Design:
