@@ -247,7 +247,7 @@ def test_intervals_of_probabilities_cover():
     covered = np.zeros((2, 3))
     for seed in range(200):
         X, y = data(n=600, seed=1_000 + seed)
-        bounds = hw.MultinomialRegression().fit(X, y).inference().get_prediction(at).conf_int(0.1)
+        bounds = hw.MultinomialRegression().partial_fit(X, y).inference().get_prediction(at).conf_int(0.1)
         covered += (bounds[..., 0] <= truth) & (truth <= bounds[..., 1])
     assert (np.abs(covered - 180) <= 3.3 * np.sqrt(200 * 0.1 * 0.9)).all()  # the error of six binomials
 

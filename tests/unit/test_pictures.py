@@ -15,7 +15,7 @@ from halfwidth.errors import InputError, MissingExtra, UnknownName
 from halfwidth.inference.pictured import settling_of
 from halfwidth.inference.trail import MOST_LOOKS, influence_trail, looks
 from halfwidth.models.kept_rows import KeptRows
-from halfwidth.plots.coefficients import DOUBTED, FAR, MOST_SHOWN, chosen
+from halfwidth.plots.coefficients import DOUBTED, FAR, MOST_SHOWN, chosen, draw_coefficients
 from halfwidth.plots.settling import MOST_NAMED
 
 
@@ -66,7 +66,9 @@ def test_doubts_are_marked_and_arrows_stand_for_far_coefficients(result):
     assert [marks[y] for y in range(5)][::-1] == [">", ">", "x", "D", "x"]
     assert axes.get_xlim()[1] <= 1.1 * FAR
     legend = {text.get_text() for text in axes.get_legend().get_texts()}
-    assert {"zero is outside", "no interval"} <= legend
+    assert {"zero is outside", "no interval", "goes on beyond 12"} <= legend
+    beside = [text.get_text() for text in axes.texts]
+    assert beside == [f"{t:,.0f}" for t in result.tvalues[["steady", "Intercept"]]]  # from the bottom
     assert figure._suptitle.get_text() == f"linear regression, 12,000 rows, score-batches, status {result.status}"
 
 
@@ -119,6 +121,36 @@ def test_of_hundreds_the_doubted_and_the_largest_are_drawn():
     kept = [row["name"] for row in chosen(rows)]
     assert len(kept) == MOST_SHOWN
     assert kept == ["3", *(str(j) for j in range(200 - MOST_SHOWN + 1, 200))]
+
+
+def test_an_interval_that_is_cut_has_an_arrow_at_its_end():
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    row = {"name": "x", "status": "rare", "coef": 5.0, "std_err": 1.0, "ci_lower": -20.0, "ci_upper": 30.0, "t": 5.0}
+    draw_coefficients(axes, [row], 0.95)
+    marks = {line.get_marker(): line.get_xdata()[0] for line in axes.get_lines() if len(line.get_xdata()) == 1}
+    assert marks == {"<": -FAR, ">": FAR, "D": 5.0}
+
+
+def test_points_that_are_not_shown_are_counted():
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal(3_000)
+    found = hw.LinearRegression().fit(x[:, None], x + rng.standard_t(2, 3_000)).inference()
+    axes = panel(rendered(found.plot("residuals")), "residuals")
+    points = max(axes.get_lines(), key=lambda line: len(line.get_xdata()))
+    low, high = axes.get_ylim()
+    hidden = np.count_nonzero((points.get_ydata() < low) | (points.get_ydata() > high))
+    named = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert hidden > 0
+    assert any(text.endswith(f"; {hidden} farther out are not shown") for text in named)
+
+
+def test_no_line_of_the_settling_panel_is_cut(frame):
+    axes = panel(rendered(hw.fit(frame, formula="y ~ steady + null + moving").inference().plot("settling")), "how")
+    reach = axes.get_ylim()[1]
+    assert all(np.nanmax(np.abs(line.get_ydata())) < reach for line in axes.get_lines() if len(line.get_ydata()))
+    assert axes.get_yscale() == "symlog"
 
 
 def test_residuals_and_calibration_come_from_the_sample(frame):

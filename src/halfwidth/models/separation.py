@@ -7,9 +7,10 @@ Once a column overlaps it does for good, so that only the columns that never did
 
 Several columns together, on rows at hand: a separating direction is where the estimate runs off to as a slight penalty
 gets slighter. delta = theta(penalty / 100) - theta(penalty) is checked row by row: no row on the wrong side, some on
-the right one. On a sample that is a suspicion: an overlapping sample rules separation out, a separated one proves
-nothing. Of more than two classes no row may come to favour another class than its own (A. Albert and J. A. Anderson,
-Biometrika 71, 1984); a single column is then no special case.
+the right one; where classes are apart by little it misses by a hair, and `separating_plane` decides. On a sample that
+is a suspicion: an overlapping sample rules separation out, a separated one proves nothing. Of more than two classes no
+row may come to favour another class than its own (A. Albert and J. A. Anderson, Biometrika 71, 1984); a single column
+is then no special case.
 
 K. Konis, thesis, Oxford (2007); S. Correia, P. Guimaraes and T. Zylkin, *Verifying the existence of maximum likelihood
 estimates for generalized linear models* (2021).
@@ -28,6 +29,7 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.newton_solver import Rows, minimise
 from halfwidth.learners.newton.offline_fit import SLIGHT
+from halfwidth.models.separating_plane import separating_plane
 from halfwidth.state.fields import Array, Text
 from halfwidth.state.schema import Schema
 
@@ -39,6 +41,8 @@ _SLACK = 1e-3
 _LEAST = 1e-3
 """No row may move to the wrong side by more than this many logits."""
 _TAKES_PART = 1e-2
+_MOSTLY = 0.05
+"""A direction that moves more rows than this share to their wrong side is not near one that separates."""
 _MOVED = 0.5
 """A direction along which the estimate moves less than this many logits at the farthest row is no way to infinity."""
 
@@ -148,7 +152,12 @@ def separating_direction(rows: Rows, loss: Loss, centre: Vector) -> Vector | Non
     reach = float(np.abs(along).max())
     if not reach > _MOVED:
         return None
-    return far - near if wrong_side(along, rows.y, loss.separation).max() <= slack_for(reach) else None
+    wrong = wrong_side(along, rows.y, loss.separation)
+    if wrong.max() <= slack_for(reach):
+        return far - near
+    if loss.separation == "zeros" or loss.separation is None or np.mean(wrong > 0.0) > _MOSTLY:
+        return None
+    return separating_plane(rows, loss.separation, far - near)
 
 
 def wrong_side(along: Vector, y: Vector, rule: str | None) -> Vector:

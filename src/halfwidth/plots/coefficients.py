@@ -13,7 +13,7 @@ from halfwidth.plots.style import COLOURS, legend_below, tidy
 
 MOST_SHOWN = 64
 FAR = 12.0
-"""Intervals farther than this from zero are drawn as an arrow at the edge."""
+"""Intervals are cut this far from zero, with an arrow; one whose middle is beyond has its number beside the arrow."""
 CLEAR, UNCLEAR, DOUBTED = COLOURS[0], "#888888", COLOURS[1]
 _LONGEST_NAME = 30
 _SMALL, _LARGE = 1e-4, 1e7
@@ -58,10 +58,14 @@ def _draw(panel: Any, y: int, row: dict[str, Any], reach: float) -> None:
         return
     low, middle, high = (row[key] / row["std_err"] for key in ("ci_lower", "coef", "ci_upper"))
     colour = DOUBTED if doubted else CLEAR if low > 0.0 or high < 0.0 else UNCLEAR
+    for cut, end, mark in ((low < -reach, -reach, "<"), (high > reach, reach, ">")):
+        if cut:
+            panel.plot(end, y, mark, color=colour, markersize=6)
     if abs(middle) > reach:
-        panel.plot(reach if middle > 0.0 else -reach, y, ">" if middle > 0.0 else "<", color=colour, markersize=6)
+        inside, side = (0.94 * reach, "right") if middle > 0.0 else (-0.94 * reach, "left")
+        panel.text(inside, y, f"{middle:,.0f}", color=colour, fontsize=7, ha=side, va="center")
         return
-    panel.plot([max(low, -2.0 * reach), min(high, 2.0 * reach)], [y, y], color=colour, linewidth=2)
+    panel.plot([max(low, -reach), min(high, reach)], [y, y], color=colour, linewidth=2)
     face = {"markerfacecolor": "white"} if doubted else {}
     panel.plot(middle, y, "D" if doubted else "o", color=colour, markersize=4.5, **face)
 
@@ -109,4 +113,6 @@ def _legend(rows: Sequence[dict[str, Any]]) -> list[Any]:
     entries = [entry("o", CLEAR, "zero is outside")] if clear else []
     entries += [entry("o", UNCLEAR, "zero is inside")] if len(clear) < len(fine) else []
     entries += [entry("D", DOUBTED, "doubted (! status)", markerfacecolor="white")] if len(fine) < len(known) else []
+    if any(max(-row["ci_lower"], row["ci_upper"]) > FAR * row["std_err"] for row in known):
+        entries.append(entry(">", "black", f"goes on beyond {FAR:g}"))
     return entries + ([entry("x", DOUBTED, "no interval")] if len(known) < len(rows) else [])

@@ -40,10 +40,14 @@ def draw_residuals(panel: Any, sample: SampleTable) -> None:
     if len(sample.fitted):
         panel.plot(sample.fitted, sample.residuals, ".", color="grey", markersize=2.5, alpha=0.35, zorder=1)
         low, high = np.quantile(sample.residuals, [0.005, 0.995])
-        panel.set_ylim(*_wider(min(low, 0.0), max(high, 0.0)))
+        ends = _wider(min(low, 0.0), max(high, 0.0))
+        panel.set_ylim(*ends)
+        hidden = int(np.count_nonzero((sample.residuals < ends[0]) | (sample.residuals > ends[1])))
+        panel.plot([], [], ".", color="grey", markersize=6, label=_points(len(sample.fitted), sample.rows, hidden))
     panel.axhline(0.0, color="black", linewidth=0.8)
     if sample.reference is None:
         _draw_bins(panel, sample.residual_bins)
+    legend_below(panel)
     tidy(panel, f"residuals of {_of(sample)}", "fitted", "observed less fitted")
 
 
@@ -58,6 +62,7 @@ def draw_calibration(panel: Any, sample: SampleTable) -> None:
         panel.axhline(sample.reference, color="black", linewidth=0.8, zorder=1)
         observed = "share of rows below"
     _draw_bins(panel, bins)
+    legend_below(panel)
     tidy(panel, f"calibration on {_of(sample)}", "fitted", observed)
 
 
@@ -66,7 +71,12 @@ def _draw_bins(panel: Any, bins: Bins) -> None:
         bins.x, bins.mean, yerr=bins.half, fmt="o", color=COLOURS[0], markersize=4, linewidth=1.4, zorder=3,
         label="mean of a bin, +- 2 standard errors of independent rows",
     )  # fmt: skip
-    legend_below(panel)
+
+
+def _points(drawn: int, rows: int, hidden: int) -> str:
+    """What the points are, and how many of them are not in the picture."""
+    which = "a row" if drawn == rows else f"a row, {drawn:,} of them"
+    return f"{which}; {hidden:,} farther out are not shown" if hidden else which
 
 
 def _of(sample: SampleTable) -> str:

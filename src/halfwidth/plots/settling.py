@@ -11,6 +11,8 @@ from halfwidth.plots.coefficients import short_name
 from halfwidth.plots.style import COLOURS, DASHES, log_ticks, tidy
 
 MOST_NAMED = 6
+LINEAR = 5.0
+_TICKS = (2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1_000.0, 10_000.0)
 
 
 class Settling(NamedTuple):
@@ -26,7 +28,12 @@ class Settling(NamedTuple):
 
 
 def draw_settling(panel: Any, settling: Settling, level: float) -> None:
-    """One line for each coefficient; those that went farthest for what chance allows have a colour and a name."""
+    """One line for each coefficient; those that went farthest for what chance allows have a colour and a name.
+
+    The axis is linear up to five standard errors and logarithmic beyond, so that the last rows can be read too.
+    """
+    from matplotlib.ticker import NullLocator
+
     rows, distances, half = settling.rows, settling.distances, settling.half_width
     named = _farthest(settling)
     for j in range(distances.shape[1]):
@@ -41,7 +48,13 @@ def draw_settling(panel: Any, settling: Settling, level: float) -> None:
         rows, -half, half, color="grey", alpha=0.2, linewidth=0, label=f"{100 * level:g}% if nothing changes"
     )
     panel.axhline(0.0, color="black", linewidth=0.8)
-    reach = 1.6 * float(half.max(initial=0.0)) or 1.0
+    known = np.abs(distances[np.isfinite(distances)])
+    reach = 1.2 * max(float(half.max(initial=0.0)), float(known.max(initial=0.0)), LINEAR)
+    panel.set_yscale("symlog", linthresh=LINEAR, linscale=2.0)
+    ticks = [tick for tick in _TICKS if tick <= reach]
+    panel.set_yticks([-tick for tick in reversed(ticks)] + [0.0, *ticks])
+    panel.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    panel.yaxis.set_minor_locator(NullLocator())
     panel.set_ylim(-reach, reach)
     panel.set_xscale("log")
     log_ticks(panel.xaxis)

@@ -23,9 +23,18 @@ _ROWS = 8192
 
 @dataclass(frozen=True)
 class PredictorBlock:
-    """The usable rows of a block; `good` is the mask of them among all, None where all are.
+    """The usable rows of a block, and which those are.
 
-    `skipped` counts the others by reason.
+    Parameters
+    ----------
+    X : array of shape (rows, columns)
+        The columns of the design.
+    offset : array of shape (rows,) or None
+        The offsets, where the model has any.
+    good : array of shape (all rows,) or None
+        The mask of usable rows; None where all are.
+    skipped : dict
+        How many of the others there are, by reason.
     """
 
     X: Array
