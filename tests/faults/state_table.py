@@ -259,6 +259,7 @@ def _checkpoint(folder: Any) -> Row:
             "model": model_from_state(state["model"]).to_state(),
             "stream": open_stream(frame(), state=state["stream"]).to_state(),
             "passes_done": state["passes_done"],
+            "finished": state["finished"],
         }
 
     return Row(made, load, lambda state: state["passes_done"], lambda state: state)

@@ -6,7 +6,11 @@ import copy
 import multiprocessing
 import os
 import pickle
+import signal
+import subprocess
+import sys
 import threading
+from functools import partial
 
 import joblib
 import numpy as np
@@ -14,7 +18,9 @@ import pytest
 
 import halfwidth as hw
 from halfwidth.errors import Busy, HalfInterrupted, InputError
+from halfwidth.kernels.deferred_signals import DeferredSignals
 from halfwidth.models import LinearRegression
+from halfwidth.problems import PROBLEMS
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((4_000, 3))
@@ -158,6 +164,79 @@ def test_watchers_and_learners_go_to_workers_of_joblib(backend):
     found = joblib.Parallel(n_jobs=2, backend=backend)(tasks)
     np.testing.assert_array_equal(found[0], _watch(hw.FixedBatchMeans(3)))
     np.testing.assert_array_equal(found[1], _run(made()))
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_learners_go_to_fresh_processes(method):
+    def made():
+        return hw.SGD(hw.problem("seed-linear", dim=2), watchers=[hw.FixedBatchMeans(2)], seed=4).run(500)
+
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        (found,) = pool.map(_run, [made()])
+    np.testing.assert_array_equal(found, _run(made()))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_built_in_problems_are_pickled_with_their_truth(name):
+    world = hw.problem(name)
+    copied = pickle.loads(pickle.dumps(world))
+    for field in ("params", "theta_0", "state_0"):
+        np.testing.assert_array_equal(getattr(copied, field), getattr(world, field))
+    assert copied.sample is world.sample
+    if name in ("iid-linear", "adaptive-linear", "q-learning", "pricing", "table-linear", "troubled-linear"):
+        np.testing.assert_array_equal(copied.theta_star, world.theta_star)
+        np.testing.assert_array_equal(copied.sigma, world.sigma)
+
+
+STORM = """
+import os, signal, sys, threading, time
+import halfwidth as hw
+world, armed, came = hw.problem("swap-game"), threading.Event(), 0
+hw.SGD(world, seed=1).run(1_000)
+def storm():
+    while True:
+        armed.wait()
+        time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=storm, daemon=True).start()
+while came < 1_000:
+    try:
+        learner = hw.SGD(world, seed=1)
+        armed.set()
+        while True:
+            learner.run(50)
+    except KeyboardInterrupt:
+        armed.clear()
+        came += 1
+        try:
+            time.sleep(0.002)  # the last one of the storm may still be on its way
+        except KeyboardInterrupt:
+            pass
+print(came)
+"""
+
+
+def test_interruptions_never_crash_a_kernel():
+    """Numba reads what Python returned for a generator without a look at whether a signal's handler raised."""
+    usual = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    done = subprocess.run([sys.executable, "-c", STORM], capture_output=True, text=True, preexec_fn=usual)
+    assert (done.returncode, done.stdout.strip()) == (0, "1000"), done.stderr
+
+
+def test_signals_within_a_deferred_block_come_after_it():
+    came = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: came.append("handled"))
+    try:
+        with DeferredSignals():
+            os.kill(os.getpid(), signal.SIGUSR1)
+            came.append("inside")
+        assert came == ["inside", "handled"]
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        with DeferredSignals():
+            os.kill(os.getpid(), signal.SIGUSR1)
+        assert signal.getsignal(signal.SIGUSR1) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 @pytest.mark.parametrize("kind", ["watcher", "learner"])

@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 import halfwidth
-from halfwidth.errors import InputError
+from halfwidth.errors import BadRow, InputError, Interrupted
+from halfwidth.models import FitWarning
+from halfwidth.state.checkpoint import read_checkpoint
 from halfwidth.streams import open_stream
 
 
@@ -150,3 +152,82 @@ def test_a_source_that_is_read_once_needs_the_callers_word(monkeypatch, resume_a
         open_stream("-", state=state, resume_at=22)
     rest = [y for chunk in open_stream("-", state=state, resume_at=resume_at) for y in chunk.y.tolist()]
     assert rest == [float(i) for i in range(20, 50)]
+
+
+def test_a_fresh_run_keeps_the_checkpoint_of_a_finished_one(frame, tmp_path):
+    checkpoint, aside = tmp_path / "run.ck", tmp_path / "run.ck.replaced"
+    learn(frame, checkpoint)
+    learn(frame, checkpoint, resume=True)
+    assert (tmp_path / "run.ck.previous").exists()
+    assert read_checkpoint(checkpoint)["finished"]
+    with pytest.warns(FitWarning, match=r"held a finished run of 6,000 rows; it is kept as '.*run\.ck\.replaced'"):
+        learn(frame, checkpoint, features=["a"])
+    assert halfwidth.load(checkpoint).feature_names_in_.tolist() == ["a"]
+    assert halfwidth.load(aside).feature_names_in_.tolist() == ["a", "b"]
+    assert not (tmp_path / "run.ck.previous").exists()
+    learn(frame, checkpoint, features=["a"], resume=True)
+    aside.replace(checkpoint)
+    assert learn(frame, checkpoint, resume=True).n_seen_ == 6_000  # renamed back, it goes on
+
+
+def test_a_fresh_run_that_fails_leaves_the_checkpoint_in_place(frame, tmp_path):
+    checkpoint = tmp_path / "run.ck"
+    learn(frame, checkpoint)
+    bits = checkpoint.read_bytes()
+    with pytest.raises(InputError, match="absent"):
+        learn(frame, checkpoint, features=["absent"])
+    assert checkpoint.read_bytes() == bits
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.ck"]
+
+
+@pytest.mark.parametrize("errors", ["error", "warn"])
+def test_a_fresh_run_refuses_to_replace_an_unfinished_one(frame, tmp_path, errors):
+    path, checkpoint = tmp_path / "rows.csv", tmp_path / "run.ck"
+    table = frame.astype({"a": object})
+    table.loc[5_000, "a"] = "oops"
+    table.to_csv(path, index=False)
+    with pytest.raises(BadRow):
+        learn(path, checkpoint, features=["a"])
+    bits = checkpoint.read_bytes()
+    words = r"with a run that stopped after 5,000 rows: go on with it by resume \(--resume\); to start again, remove"
+    with pytest.raises(InputError, match=words):
+        learn(path, checkpoint, features=["a"], checkpoint_errors=errors)
+    assert checkpoint.read_bytes() == bits
+    frame.to_csv(path, index=False)
+    assert learn(path, checkpoint, features=["a"], resume=True).n_seen_ == 6_000
+
+
+def test_a_run_interrupted_in_its_second_pass_is_unfinished(frame, tmp_path, monkeypatch):
+    checkpoint, passed = tmp_path / "run.ck", []
+    monkeypatch.setattr("halfwidth.models.run.CHECKPOINT_SECONDS", 0.0)
+
+    def stop(rows):
+        passed.append(rows)
+        if len(passed) == 4:
+            raise Interrupted("in the second pass", 15)
+
+    table = pd.concat([frame.assign(y=(frame["y"] > 0.0).astype(float))] * 4)  # three chunks in a pass
+    with pytest.raises(Interrupted):
+        learn(table, checkpoint, family="logistic", passes=2, progress=stop)
+    with pytest.raises(InputError, match="with a run that stopped after"):
+        learn(table, checkpoint, family="logistic", passes=2)
+    found = learn(table, checkpoint, family="logistic", passes=2, resume=True).inference()
+    whole = halfwidth.fit(table, target="y", family="logistic", passes=2).inference()
+    np.testing.assert_array_equal(found.bse, whole.bse)
+
+
+def test_a_fresh_run_refuses_what_it_cannot_read_and_saved_models(frame, tmp_path):
+    model, broken = tmp_path / "model", tmp_path / "broken"
+    halfwidth.fit(frame, target="y").save(model)
+    with pytest.raises(InputError, match="is there already, and holds a saved model; choose another place"):
+        learn(frame, model)
+    broken.write_bytes(model.read_bytes()[:-7])
+    with pytest.raises(
+        InputError, match=r"is there already, and this run cannot tell what it would replace \(.*cut short"
+    ):
+        learn(frame, broken)
+
+
+def test_resume_at_comes_with_resume(frame, tmp_path):
+    with pytest.raises(InputError, match=r"resume_at must come with resume \(--resume\); got 5"):
+        learn(frame, tmp_path / "run.ck", resume_at=5)

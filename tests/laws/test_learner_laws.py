@@ -3,6 +3,7 @@
 A new learner is a new row of `LEARNERS`: how to build it, and which of the symmetries it promises.
 """
 
+import pickle
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -265,6 +266,14 @@ def test_a_run_that_is_resumed_from_its_state_goes_on_with_the_same_bits(kind, c
         run.consume(rows[:300])
     assert_equal_states(resumed.to_state(), learner.to_state())
     np.testing.assert_array_equal(resumed.result().covariance, learner.result().covariance)
+
+
+@every_learner
+def test_a_pickled_learner_goes_on_with_the_same_bits(kind):
+    learner = fresh(kind).run(421)
+    copied = pickle.loads(pickle.dumps(learner))
+    assert_same_steps(copied.run(300), learner.run(300))
+    assert_equal_states(copied.to_state(), learner.to_state())
 
 
 @every_learner

@@ -6,29 +6,50 @@ import os
 import sys
 
 _BAD_INPUT = 2
-_CLOSED = "error: standard output was closed before everything was written"
+_CLOSED_PIPE = 141  # 128 + SIGPIPE, which is what ends other programs in front of `head`
 
 
 def main() -> None:
-    """The `halfwidth` command; what is wrong with the input is said in one line, with exit code 2."""
+    """The `halfwidth` command; what is wrong with the input is said in one line, with exit code 2.
+
+    A signal raises `Interrupted` from here on. Until the command runs this may happen inside an import, which turns it
+    into errors of its own: whatever comes out then is the interruption.
+    """
+    from halfwidth.state.ending import Ending
+
+    with Ending(at_once=True, then_default=True) as ending:
+        try:
+            code = _called()
+        except BaseException:
+            if ending.received is None:
+                raise
+            _say("interrupted")
+            code = 128 + ending.received
+        code = _flushed(code)
+    sys.exit(code)  # type: ignore[arg-type]  # click's exit codes are what sys.exit takes
+
+
+def _called() -> object:
+    """Run the command, and return its exit code."""
     from halfwidth.cli.app import app
     from halfwidth.errors import HalfwidthError
 
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a name that the terminal has no letters for is no reason to fail
             stream.reconfigure(errors="backslashreplace")
-    code: object = 0
     try:
         app()
     except HalfwidthError as error:
-        code = _say(f"error: {error}")
+        return _say(f"error: {error}")
     except SystemExit as ended:
-        code = _say(_CLOSED) if _pipe_was_closed() else ended.code
+        return _CLOSED_PIPE if _pipe_was_closed() else ended.code
+    except BrokenPipeError:
+        return _CLOSED_PIPE
     except OSError as error:
         if error.filename is not None:
             raise
-        code = _say(f"error: the output could not be written: {error}")
-    sys.exit(_flushed(code))  # type: ignore[arg-type]  # click's exit codes are what sys.exit takes
+        return _say(f"error: the output could not be written: {error}")
+    return 0
 
 
 def _pipe_was_closed() -> bool:
@@ -48,13 +69,14 @@ def _say(text: str) -> int:
 def _flushed(code: object) -> object:
     """The exit code, once everything was really written."""
     try:
-        if sys.stdout is not None:
+        if sys.stdout is not None and code != _CLOSED_PIPE:
             sys.stdout.flush()
-    except BrokenPipeError:  # whoever read has gone, as `head` does
-        code = _say(_CLOSED)
+    except BrokenPipeError:
+        code = _CLOSED_PIPE
     except OSError as error:
         code = _say(f"error: standard output could not be written: {error}; a checkpoint or --json FILE keeps results")
     else:
-        return code
+        if code != _CLOSED_PIPE:
+            return code
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that nothing is flushed again on the way out
     return code

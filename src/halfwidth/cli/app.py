@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 
 from halfwidth import __version__
 from halfwidth.cli import battery, data, demo, fit, lists, predict, reproduce, strategic, study
+from halfwidth.cli.interrupts import answering
 
 app = typer.Typer(
     name="halfwidth",
@@ -33,14 +36,18 @@ def _root(
     """
 
 
-app.command("demo")(demo.demo)
-app.command("fit")(fit.fit)
-app.command("show")(predict.show)
-app.command("predict")(predict.predict)
-app.command("strategic")(strategic.strategic)
-app.command("data")(data.data)
-app.command("study")(study.study)
-app.command("battery")(battery.battery)
-app.command("reproduce")(reproduce.reproduce)
-app.command("problems")(lists.problems)
-app.command("methods")(lists.methods)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo.demo,
+    "fit": fit.fit,
+    "show": predict.show,
+    "predict": predict.predict,
+    "strategic": strategic.strategic,
+    "data": data.data,
+    "study": study.study,
+    "battery": battery.battery,
+    "reproduce": reproduce.reproduce,
+    "problems": lists.problems,
+    "methods": lists.methods,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name)(answering(_command))

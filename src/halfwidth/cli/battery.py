@@ -11,7 +11,7 @@ import typer
 from halfwidth.cli.interrupts import keeping
 from halfwidth.cli.options import JobsOption, JsonOption, SeedOption
 from halfwidth.cli.outcomes import print_outcomes
-from halfwidth.cli.output import number, progress, write_json
+from halfwidth.cli.output import console, number, progress, write_json
 from halfwidth.cli.params import listed
 
 _WIDTH_OF_KEY, _WIDTH_OF_CELL = 36, 15
@@ -52,18 +52,14 @@ def battery(
 
 def _print(scored: Sequence[dict[str, Any]], methods: Sequence[str], keys: Sequence[str]) -> None:
     """One table, broken into several where the terminal is too narrow for all methods."""
-    from rich.console import Console
-
-    console = Console()
-    fits = max(1, (console.width - _WIDTH_OF_KEY) // _WIDTH_OF_CELL)
-    if not console.is_terminal:
-        console, fits = Console(width=_WIDTH_OF_KEY + _WIDTH_OF_CELL * len(methods)), len(methods)
+    output = console(_WIDTH_OF_KEY + _WIDTH_OF_CELL * len(methods))
+    fits = max(1, (output.width - _WIDTH_OF_KEY) // _WIDTH_OF_CELL)
     cells = {(row["row"], row["method"]): row for row in scored}
     level, replicates = scored[0]["level"], max(row["replicates"] for row in scored)
     for at in range(0, len(methods), fits):
-        console.print(_table(cells, methods[at : at + fits], keys))
+        output.print(_table(cells, methods[at : at + fits], keys))
     band = 2.0 * math.sqrt(level * (1.0 - level) / max(replicates, 1))
-    console.print(
+    output.print(
         f"coverage of the exact truth (nominal {level}, within {band:.3f} by chance at {replicates:,} replicates) and "
         "interval score over the oracle's; - refused, the reason is in the JSON",
         highlight=False,

@@ -2,55 +2,64 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 import typer
 
+from halfwidth.errors import Interrupted
+
+P = ParamSpec("P")
+
 _SIGINT = 2
+_AT_ONCE = "interrupted"
+
+
+def answering(command: Callable[P, None]) -> Callable[P, None]:
+    """The same command; an interruption becomes a line on stderr and the exit code 128 + signal."""
+
+    @wraps(command)
+    def answered(*arguments: P.args, **options: P.kwargs) -> None:
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt as error:
+            ended = _ended(error)
+            typer.echo(str(ended), err=True)
+            raise typer.Exit(128 + ended.signal) from None
+
+    return answered
 
 
 @contextmanager
 def interruptible(checkpoint: Path | None) -> Iterator[None]:
-    """Turn an interruption of `fit` into a line on stderr and the exit code 128 + signal."""
-    from halfwidth.errors import Interrupted
-
+    """Let an interruption of `fit` say what was kept, where the run itself does not."""
     try:
         yield
-    except Interrupted as ended:
-        typer.echo(str(ended), err=True)
-        raise typer.Exit(128 + ended.signal) from None
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        if isinstance(error, Interrupted) and str(error) != _AT_ONCE:
+            raise
         kept = f"the last checkpoint stays in {str(checkpoint)!r}: go on with the same arguments and --resume"
         if checkpoint is None or not checkpoint.exists():
             kept = "nothing was kept: with --checkpoint FILE an interrupted run goes on with --resume"
-        _end(f"interrupted; {kept}")
+        raise Interrupted(f"interrupted; {kept}", _ended(error).signal) from None
 
 
 @contextmanager
 def keeping(folder: Path, go_on: str) -> Iterator[None]:
-    """Turn an interruption of a study into a line that says where finished replicates are, and how to go on."""
+    """Let an interruption of a study say where finished replicates are, and how to go on."""
     try:
         yield
-    except KeyboardInterrupt:
-        _stop_workers()
-        _end(f"interrupted; finished replicates are kept in {str(folder)!r}: {go_on} goes on from there")
+    except KeyboardInterrupt as error:
+        said = f"interrupted; finished replicates are kept in {str(folder)!r}: {go_on} goes on from there"
+        raise Interrupted(said, _ended(error).signal) from None
 
 
-def _end(line: str) -> None:
-    typer.echo(line, err=True)
-    raise typer.Exit(128 + _SIGINT) from None
-
-
-def _stop_workers() -> None:
-    """End the worker processes of this one, which leave signals to it."""
-    loky = sys.modules.get("joblib.externals.loky")
-    if loky is not None:
-        loky.get_reusable_executor().shutdown(wait=True, kill_workers=True)
+def _ended(error: KeyboardInterrupt) -> Interrupted:
+    return error if isinstance(error, Interrupted) else Interrupted(_AT_ONCE, _SIGINT)
 
 
 @contextmanager

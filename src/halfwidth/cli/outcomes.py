@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from halfwidth.cli.output import console
+
 _COLUMNS = {
     "covered": "covered",
     "missed_by_chance": "by chance",
@@ -18,12 +20,8 @@ _WIDTH = 180
 def print_outcomes(scored: Sequence[dict[str, Any]]) -> None:
     """One line for each row and method, hopeless rows marked, and what the columns mean below."""
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_WIDTH)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("row", no_wrap=True)
     table.add_column("method", no_wrap=True)
@@ -31,8 +29,9 @@ def print_outcomes(scored: Sequence[dict[str, Any]]) -> None:
         table.add_column(title, justify="right")
     for row in scored:
         table.add_row(*_cells(row))
-    console.print(table)
-    console.print(
+    output = console(_WIDTH)
+    output.print(table)
+    output.print(
         "shares of all coefficients of all runs; coverage if ok is among coefficients with status ok, pooled and for "
         "the worst coefficient; silently wrong is status ok and more than 5 standard errors away. * no honest "
         "interval is possible on this row at its length; the reason is in the JSON",

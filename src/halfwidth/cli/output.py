@@ -7,12 +7,15 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from halfwidth.errors import CannotWrite
 from halfwidth.state.atomic import check_output, write_output
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 FOLDERS = "Missing folders are made."
 
@@ -38,7 +41,6 @@ def check_outputs(*targets: Path | None) -> None:
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", left: int = 1) -> None:
     """A table whose first `left` columns are words and whose others are numbers."""
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
@@ -46,10 +48,19 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
         table.add_column(name, justify="left" if i < left else "right", no_wrap=i == 0, overflow="fold")
     for row in rows:
         table.add_row(*row)
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=160)
-    console.print(table)
+    console(160).print(table)
+
+
+def console(width: int) -> Console:
+    """Where tables go: as wide as the terminal, and this wide where there is none."""
+    from rich.console import Console
+
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # the error that it is called for; Rich itself would end the process here
+
+    terminal = Output()
+    return terminal if terminal.is_terminal else Output(width=width)
 
 
 def number(value: float | None, digits: int = 3) -> str:

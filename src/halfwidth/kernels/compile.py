@@ -18,8 +18,11 @@ from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import Any, Generic, ParamSpec, TypeVar
 
+import numpy as np
+
 from halfwidth.kernels.arrays import Function
 from halfwidth.kernels.cache_key import Closure, digest_of
+from halfwidth.kernels.deferred_signals import DeferredSignals
 from halfwidth.kernels.products import OVERLOADS, link
 
 P = ParamSpec("P")
@@ -77,12 +80,17 @@ class Kernel(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the machine code, which is compiled or loaded at the first call."""
+        result: R
         if self._compiled is None:
-            with _announced(self.python.__name__):
-                self._compiled = self._dispatcher()
-                first: R = self._compiled(*args, **kwargs)
-                return first
-        result: R = self._compiled(*args, **kwargs)
+            with DeferredSignals(), _announced(self.python.__name__):
+                compiled = self._dispatcher()
+                result = compiled(*args, **kwargs)
+                self._compiled = compiled
+        elif any(isinstance(argument, np.random.Generator) for argument in args):
+            with DeferredSignals():
+                result = self._compiled(*args, **kwargs)
+        else:
+            result = self._compiled(*args, **kwargs)
         return result
 
     def __reduce__(self) -> str | tuple[Any, ...]:

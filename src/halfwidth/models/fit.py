@@ -94,7 +94,8 @@ def fit(
         A column that is added to the linear predictor.
     checkpoint : str or path-like, optional
         A file that is written every ten seconds, at the end, and when a bad row stops the run. SIGINT, SIGTERM and
-        SIGHUP end a run that has one at the next chunk (`Interrupted`), a second signal at once.
+        SIGHUP end a run that has one at the next chunk (`Interrupted`), a second signal at once. Without `resume`, the
+        checkpoint of a finished run that is there is kept as ``NAME.replaced``, and that of an unfinished one refused.
     resume : bool, default False
         Whether the run goes on from the checkpoint; if there is none yet, it starts at the first row. The source must
         be the one that the run began with; rows may have been appended.
@@ -150,7 +151,7 @@ def fit(
     if group is not None and not isinstance(group, str):
         raise InputError.of("group", "be the name of one column: two-way clusters do not exist yet", group)
     saving = Saving(checkpoint, checkpoint_errors)
-    saving.check()
+    saving.check(fresh=not resume)
     state = _earlier(checkpoint, resume, resume_at)
     stream = open_stream(
         source, target=target, features=features, formula=formula, weight=weight, offset=offset, group=group,

@@ -12,11 +12,11 @@ from halfwidth.checks import check_count
 from halfwidth.errors import CannotWrite, HalfwidthError, InputError, Interrupted
 from halfwidth.models.base import StreamModel
 from halfwidth.models.classifier import Classifier
-from halfwidth.models.ending import Ending
 from halfwidth.models.registry import model_from_state
 from halfwidth.models.run_state import FIT_SCHEMA
 from halfwidth.models.run_status import NEEDS_SECOND_PASS
 from halfwidth.models.saving import Saving
+from halfwidth.state.ending import Ending
 from halfwidth.streams import Chunk, Stream
 
 Every = int | Literal["doubling"]
@@ -70,8 +70,12 @@ class Run:
         if self.passes_done and (passes == "auto" or self.passes_done >= passes):
             self.passes_done = self.model._passes - 1
         with Ending(self.saving.path is not None) as self._ending:
-            while self._wants_another(passes):
+            another = self._wants_another(passes)
+            while another:
                 self.read()
+                self._tell()
+                another = self._wants_another(passes)
+                self._save(finished=not another)
 
     def _wants_another(self, passes: Passes) -> bool:
         """Whether to read the source (again)."""
@@ -84,7 +88,7 @@ class Run:
         return self.model.status_ == NEEDS_SECOND_PASS or getattr(self.model._engine, "suspects", False)
 
     def read(self) -> None:
-        """One pass; a second one starts again at the first row, from the estimate of the first."""
+        """One pass, without its last checkpoint; a second one starts again, from the estimate of the first."""
         if self.passes_done == self.model._passes:
             self.model._start_next_pass()
             self.stream.skip_to(0)
@@ -110,7 +114,6 @@ class Run:
                 self._save()
             raise
         self.passes_done += 1
-        self._save()
 
     def _chunks(self) -> Iterator[Chunk]:
         """The chunks of the stream; from asking for one until it is learned, model and stream do not agree."""
@@ -196,7 +199,7 @@ class Run:
         if isinstance(self.model, Classifier):
             self.model._take_labels(self.stream.classes)
 
-    def _save(self) -> None:
+    def _save(self, *, finished: bool = False) -> None:
         self._tell()
         self._saved = clock.monotonic()
         if self.saving.path is None:
@@ -207,6 +210,7 @@ class Run:
             "model": self.model.to_state(),
             "stream": self.stream.to_state(),
             "passes_done": self.passes_done,
+            "finished": finished,
         }
         self.saving.write(state)
 

@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -158,13 +159,14 @@ def run_groups(cases: Sequence[Case], checkpoints: Sequence[int], seed: int, gro
             found[group] = [Runs(kept[f"averages-{i}"], kept[f"covariances-{i}"]) for i in range(len(cases))]
     missing = [group for group in range(groups) if group not in found]
     tasks = [(cases, checkpoints, seed, group) for group in missing]
-    for group, runs in zip(missing, runner.backend.map(run_group, tasks), strict=True):
-        found[group] = runs
-        if runner.store is not None:
-            arrays = {f"averages-{i}": run.averages for i, run in enumerate(runs)}
-            arrays |= {f"covariances-{i}": run.covariances for i, run in enumerate(runs)}
-            runner.store.save_arrays(key, _name(group), arrays)
-        runner.tell(f"{LANES * len(found)} of {LANES * groups} replicates to {checkpoints[-1]:,} rows")
+    with closing(runner.backend.map(run_group, tasks)) as results:
+        for group, runs in zip(missing, results, strict=True):
+            found[group] = runs
+            if runner.store is not None:
+                arrays = {f"averages-{i}": run.averages for i, run in enumerate(runs)}
+                arrays |= {f"covariances-{i}": run.covariances for i, run in enumerate(runs)}
+                runner.store.save_arrays(key, _name(group), arrays)
+            runner.tell(f"{LANES * len(found)} of {LANES * groups} replicates to {checkpoints[-1]:,} rows")
     return [Runs.join([found[group][i] for group in range(groups)]) for i in range(len(cases))]
 
 

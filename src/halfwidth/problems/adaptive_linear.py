@@ -14,6 +14,7 @@ Lattimore, L. Mackey and M. Wainwright, *Near-optimal inference in adaptive line
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -84,8 +85,12 @@ def adaptive_linear(
         theta_0=theta_0,
         name="adaptive-linear",
         settings={"dim": dim, "noise": noise, "temperature": temperature, "explore": explore},
-        solve=lambda: Truth(target, np.diag(noise**2 / pull_probabilities(target, temperature, explore))),
+        solve=partial(_solved, target, noise, temperature, explore),
     )
+
+
+def _solved(target: Vector, noise: float, temperature: float, explore: float) -> Truth:
+    return Truth(target, np.diag(noise**2 / pull_probabilities(target, temperature, explore)))
 
 
 def pull_probabilities(theta: Vector, temperature: float, explore: float) -> Vector:

@@ -31,6 +31,7 @@ length 1/2, so that exp(z) keeps tame moments in every dimension.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -102,7 +103,7 @@ def ar_logistic(dim: int = 5, *, phi: float = 0.7, psi: float = 0.7, theta_r: Ar
         state_0=np.zeros(dim + 1),
         name="ar-logistic",
         settings={"dim": dim, "phi": phi, "psi": psi},
-        solve=lambda: solve_ar_logistic(target, phi, psi),
+        solve=partial(solve_ar_logistic, target, phi, psi),
     )
 
 
@@ -124,7 +125,7 @@ def ar_poisson(
         state_0=np.zeros(dim + 1),
         name="ar-poisson",
         settings={"dim": dim, "phi": phi, "psi": psi, "spread": spread},
-        solve=lambda: solve_ar_poisson(target, phi, psi, spread),
+        solve=partial(solve_ar_poisson, target, phi, psi, spread),
     )
 
 

@@ -82,6 +82,11 @@ class Truth:
             object.__setattr__(self, "optimum", _frozen(self.optimum))
 
 
+def scaled_truth(theta_star: Vector, variance: float) -> Truth:
+    """The truth of coefficients that are independent and equally uncertain; a variance of nan is not known."""
+    return Truth(theta_star, variance * np.eye(len(theta_star)))
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A source of rows and a field, such as the gradient of a loss: what a learner learns from.

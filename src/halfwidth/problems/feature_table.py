@@ -18,7 +18,7 @@ a stand-in with a trend, a season, a spell of a rare event and an autoregression
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,7 @@ import numpy as np
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Sampler, Truth
+from halfwidth.problems.base import Problem, Sampler, scaled_truth
 from halfwidth.problems.row_losses import LINEAR, LOGISTIC, POISSON, RowLoss, sigmoid
 
 _HEAD = 2
@@ -113,7 +113,7 @@ def _table_problem(loss: str, table: str | None, psi: float, epsilon: float) -> 
         state_0=np.zeros(2),
         name=f"table-{loss}",
         settings={"table": "stand-in" if table is None else Path(table).stem, "psi": psi, "epsilon": epsilon},
-        solve=lambda: Truth(target, np.full((dim, dim), np.nan)),
+        solve=partial(scaled_truth, target, np.nan),
     )
 
 

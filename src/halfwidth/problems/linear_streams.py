@@ -12,6 +12,8 @@ The gradient is scale (u'theta - y) u: half the squared loss at scale 1, the pap
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
@@ -21,7 +23,7 @@ from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
 from halfwidth.problems.autoregressive import next_autoregressive
-from halfwidth.problems.base import Problem, Truth
+from halfwidth.problems.base import Problem, Truth, scaled_truth
 from halfwidth.problems.row_losses import LINEAR
 from halfwidth.problems.seed_features import SeedFeatures, next_features, target_parameter
 
@@ -62,7 +64,7 @@ def iid_linear(dim: int = 5, *, noise: float = 1.0, scale: float = 1.0, theta_r:
         params=np.concatenate([[noise], target, [check_positive("scale", scale)]]),
         name="iid-linear",
         settings={"dim": dim, "noise": noise, "scale": scale},
-        solve=lambda: Truth(target, noise**2 * np.eye(dim)),
+        solve=partial(scaled_truth, target, noise**2),
     )
 
 
@@ -83,7 +85,7 @@ def ar_linear(
         state_0=np.zeros(dim + 1),
         name="ar-linear",
         settings={"dim": dim, "phi": phi, "psi": psi, "scale": scale},
-        solve=lambda: Truth(target, (1 + phi * psi) / (1 - phi * psi) * np.eye(dim)),
+        solve=partial(scaled_truth, target, (1 + phi * psi) / (1 - phi * psi)),
     )
 
 
@@ -103,5 +105,9 @@ def seed_linear(
         state_0=np.zeros(dim),
         name="seed-linear",
         settings={"dim": dim, "epsilon": epsilon, "rho": rho, "noise": noise, "scale": scale},
-        solve=lambda: Truth(target, np.asarray(noise**2 * np.linalg.inv(features.stationary_covariance(target)))),
+        solve=partial(_stationary_truth, target, noise, features),
     )
+
+
+def _stationary_truth(target: Vector, noise: float, features: SeedFeatures) -> Truth:
+    return Truth(target, np.asarray(noise**2 * np.linalg.inv(features.stationary_covariance(target))))

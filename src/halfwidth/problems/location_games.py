@@ -15,6 +15,8 @@ point is theta* = (kappa I - M)^-1 mu, the Jacobian kappa I - M, and Sigma = s^2
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -83,7 +85,7 @@ def _location_problem(
         state_0=np.zeros(dim),
         name=name,
         settings={"dim": dim, **settings},
-        solve=lambda: Truth(inverse @ mu, noise**2 * inverse @ inverse.T, optimum),
+        solve=partial(Truth, inverse @ mu, noise**2 * inverse @ inverse.T, optimum),
     )
 
 

@@ -18,6 +18,7 @@ The performative optimum minimises the loss along theta itself. In the linear ca
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -88,7 +89,7 @@ def location_scale(
         theta_0=theta_0,
         name="location-scale",
         settings={"dim": dim, "loss": loss, "epsilon": epsilon, "scale": scale},
-        solve=lambda: solve_location_scale(base, loss, epsilon, scale),
+        solve=partial(solve_location_scale, base, loss, epsilon, scale),
     )
 
 

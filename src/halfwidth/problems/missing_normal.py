@@ -18,6 +18,7 @@ Delyon, M. Lavielle and E. Moulines, Annals of Statistics 27 (1999).
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -96,7 +97,7 @@ def missing_normal(
         state_0=np.zeros(1),
         name="missing-normal",
         settings={"correlation": correlation, "psi": psi},
-        solve=lambda: solve_missing_normal(mu, correlation, psi, float(a), float(b)),
+        solve=partial(solve_missing_normal, mu, correlation, psi, float(a), float(b)),
     )
 
 

@@ -24,7 +24,7 @@ population: theta* is its maximum likelihood, by Newton's method. M. Gu and F. K
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.random import Generator
@@ -126,7 +126,7 @@ def mixed_logistic(*, people: int = 50, size: int = 6, spread: float = 1.0, seed
         state_0=np.full(people, float(GRID // 2)),
         name="mixed-logistic",
         settings={"people": people, "size": size, "spread": spread, "seed": seed},
-        solve=lambda: solve_mixed_logistic(people, size, spread, seed),
+        solve=partial(solve_mixed_logistic, people, size, spread, seed),
     )
 
 

@@ -13,13 +13,15 @@ With epsilon = 0 nothing responds, and noise that stays correlated for long look
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from halfwidth.checks import check_count
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth
+from halfwidth.problems.base import Problem, scaled_truth
 from halfwidth.problems.row_losses import MEAN
 
 
@@ -54,5 +56,5 @@ def performative_ar(dim: int = 2, *, epsilon: float = 0.5, psi: float = 0.98, me
         state_0=np.zeros(2 * dim),
         name="performative-ar",
         settings={"dim": dim, "epsilon": epsilon, "psi": psi, "memory": memory},
-        solve=lambda: Truth(np.full(dim, gain), gain**2 * (1.0 + psi) / (1.0 - psi) * np.eye(dim)),
+        solve=partial(scaled_truth, np.full(dim, gain), gain**2 * (1.0 + psi) / (1.0 - psi)),
     )

@@ -9,6 +9,8 @@ Hessian is I: what knows only it is badly wrong here.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.random import Generator
 
@@ -16,7 +18,7 @@ from halfwidth.checks import check_count, check_positive
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Problem, Truth
+from halfwidth.problems.base import Problem, scaled_truth
 from halfwidth.problems.row_losses import MEAN
 
 
@@ -48,5 +50,5 @@ def performative_mean(dim: int = 5, *, epsilon: float = 0.5, rho: float = 0.5, n
         state_0=np.zeros(dim),
         name="performative-mean",
         settings={"dim": dim, "epsilon": epsilon, "rho": rho, "noise": noise},
-        solve=lambda: Truth(np.full(dim, strength), (noise * strength) ** 2 * np.eye(dim)),
+        solve=partial(scaled_truth, np.full(dim, strength), (noise * strength) ** 2),
     )

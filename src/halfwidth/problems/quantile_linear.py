@@ -17,6 +17,7 @@ sum_h C_h for the intercept and sum_h C_h phi^|h| for the others, and Sigma = S 
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,7 +89,7 @@ def quantile_linear(
         state_0=np.zeros(dim),
         name="quantile-linear",
         settings={"dim": dim, "tau": tau, "phi": phi, "psi": psi},
-        solve=lambda: solve_quantile_linear(target, tau, phi, psi),
+        solve=partial(solve_quantile_linear, target, tau, phi, psi),
     )
 
 

@@ -22,7 +22,7 @@ All integrals are trapezoidal sums over the normal density, which converge expon
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.random import Generator
@@ -63,7 +63,7 @@ def seed_logistic(
         state_0=np.zeros(dim),
         name="seed-logistic",
         settings={"dim": dim, "epsilon": epsilon, "rho": rho, "noise": noise, "ridge": ridge},
-        solve=lambda: _solved(dim, epsilon, rho, noise, tuple(features.theta_r.tolist()), ridge),
+        solve=partial(_solved, dim, epsilon, rho, noise, tuple(features.theta_r.tolist()), ridge),
     )
 
 

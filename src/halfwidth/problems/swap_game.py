@@ -10,6 +10,8 @@ with decision-dependent distributions: asymptotic normality and optimality* (JML
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.random import Generator
 
@@ -46,5 +48,5 @@ def two_player_game(name: str, sample: Sampler, settings: dict[str, float], sigm
         theta_0=np.ones(2),
         name=name,
         settings=settings,
-        solve=lambda: Truth(np.zeros(2), sigma),
+        solve=partial(Truth, np.zeros(2), sigma),
     )

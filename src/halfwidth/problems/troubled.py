@@ -23,6 +23,7 @@ do. Sigma is stated for `none` only (linear: the identity); where it is unknown 
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -144,7 +145,7 @@ def _troubled(
         state_0=np.zeros(dim + 1),
         name=f"troubled-{loss}",
         settings={"dim": dim, "trouble": trouble, "amount": amount},
-        solve=lambda: truth,
+        solve=partial(Truth, truth.theta_star, truth.sigma, truth.optimum),
     )
 
 

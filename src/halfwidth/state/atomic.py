@@ -20,8 +20,9 @@ from pathlib import Path
 from halfwidth.errors import CannotWrite
 
 PREVIOUS = ".previous"
+REPLACED = ".replaced"
 _numbers = count()
-_LONGEST_NAME = 255 - len(PREVIOUS)
+_LONGEST_NAME = 255 - max(len(PREVIOUS), len(REPLACED))
 _PROBE = b"\0" * 4096
 _REASONS = {
     errno.ENOSPC: "the disk is full; make room, or choose another place",
@@ -99,6 +100,19 @@ def replacing(path: str | os.PathLike[str], what: str, *, keep_previous: bool = 
         raise refusal(path, what, error) from error
     finally:
         _forget(temporary)
+
+
+def put_aside(path: str | os.PathLike[str], what: str) -> Path:
+    """Rename a file to `NAME.replaced`, whatever is there, and forget its `NAME.previous`; return the new place."""
+    place = real_place(path, what)
+    aside = place.with_name(place.name + REPLACED)
+    try:
+        os.replace(place, aside)
+        _sync_folder(place.parent)
+    except OSError as error:
+        raise refusal(path, what, error) from error
+    _forget(place.with_name(place.name + PREVIOUS))
+    return aside
 
 
 def write_output(path: str | os.PathLike[str], content: bytes, what: str) -> None:

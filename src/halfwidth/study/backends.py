@@ -7,18 +7,22 @@ numbers depend on the specification and its index only, so every backend gives t
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
 from halfwidth.errors import HalfwidthError, InputError, MissingExtra
+from halfwidth.state.ending import SIGNALS
+
+Results = Generator[Any, None, None]
 
 
 class Backend(Protocol):
     """Something that runs tasks elsewhere."""
 
-    def map(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """`function(*task)` for every task, in order."""
+    def map(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Results:
+        """`function(*task)` for every task, in order; closing it gives up the tasks that are left."""
         ...
 
     def close(self) -> None:
@@ -32,12 +36,21 @@ class LocalBackend:
     def __init__(self, jobs: int = -1) -> None:
         self.jobs = check_jobs(jobs)
 
-    def map(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        from joblib import Parallel, delayed
+    def map(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Results:
+        from joblib import Parallel, delayed, effective_n_jobs
 
-        workers = Parallel(n_jobs=self.jobs, return_as="generator", initializer=_leave_interrupts_to_the_parent)
-        results: Iterator[Any] = workers(delayed(function)(*task) for task in tasks)
-        return results
+        if effective_n_jobs(self.jobs) == 1:
+            for task in tasks:
+                yield function(*task)
+            return
+        workers = Parallel(n_jobs=self.jobs, return_as="generator", initializer=_leave_signals_to_the_parent)
+        results: Results = workers(delayed(function)(*task) for task in tasks)
+        try:
+            yield from results
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # joblib tells of tasks that it gives up
+                results.close()
 
     def close(self) -> None:
         """Nothing is held."""
@@ -63,7 +76,7 @@ class DaskBackend:
                 f"no Dask scheduler answers at {scheduler!r} ({error}); start one, or leave it out"
             ) from None
 
-    def map(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    def map(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Results:
         futures = [self._client.submit(function, *task, pure=False) for task in tasks]
         try:
             for future in futures:
@@ -77,9 +90,10 @@ class DaskBackend:
             self._cluster.close()
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    """Ctrl-C reaches every process of a terminal; a worker goes on until its parent ends it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _leave_signals_to_the_parent() -> None:
+    """Ctrl-C, or a terminal that closes, reaches every process of it; a worker goes on until its parent ends it."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def check_jobs(jobs: int) -> int:

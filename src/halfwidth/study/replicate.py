@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -67,6 +68,17 @@ class Notes:
     def refuse(self, at: int, reason: str) -> None:
         self.refused[at] = 1.0
         self.reason = reason
+
+
+class EndedSpan(KeyboardInterrupt):
+    """A signal ended some replicates: the index of the first, those that were finished, and what the signal raised."""
+
+    def __init__(self, first: int, finished: list[dict[str, Notes]], error: KeyboardInterrupt) -> None:
+        super().__init__(str(error))
+        self.first, self.finished, self.error = first, finished, error
+
+    def __reduce__(self) -> tuple[type[EndedSpan], tuple[Any, ...]]:
+        return type(self), (self.first, self.finished, self.error)
 
 
 class DrawnRows:
@@ -158,11 +170,17 @@ def run_replicate(spec: Spec, index: int, problem: Problem | None = None) -> dic
     return notes
 
 
-def run_replicates(spec: Spec, methods: tuple[str, ...], indices: Iterable[int]) -> list[dict[str, Notes]]:
+def run_replicates(spec: Spec, methods: tuple[str, ...], indices: Sequence[int]) -> list[dict[str, Notes]]:
     """Several replicates, noted for some of the study's methods."""
     part = replace(spec, methods=methods)
     problem = part.make_problem()
-    return [run_replicate(part, index, problem) for index in indices]
+    finished: list[dict[str, Notes]] = []
+    try:
+        for index in indices:
+            finished.append(run_replicate(part, index, problem))  # noqa: PERF401  (what a signal leaves is wanted)
+    except KeyboardInterrupt as error:
+        raise EndedSpan(indices[0], finished, error) from None
+    return finished
 
 
 def microseconds_per_row(spec: Spec, row: Method) -> float:

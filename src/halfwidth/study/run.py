@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from halfwidth.errors import InputError
 from halfwidth.study.backends import Backend, LocalBackend
-from halfwidth.study.replicate import Notes, microseconds_per_row, run_replicates
+from halfwidth.study.replicate import EndedSpan, Notes, microseconds_per_row, run_replicates
 from halfwidth.study.scores import Row, score_rows
 from halfwidth.study.spec import Spec
 from halfwidth.study.store import Replicates, Store
@@ -103,16 +104,22 @@ def collect(spec: Spec, store: Store | None, backend: Backend, progress: Progres
     done = spec.replicates - len({index for _, indices in tasks for index in indices})
     if progress is not None:
         progress(done, spec.replicates)
-    spans = backend.map(run_replicates, [(able, methods, indices) for methods, indices in tasks])
-    for (_, indices), span in zip(tasks, spans, strict=True):
-        if store is not None:
-            store.save(able, indices[0], span)
-        for index, notes in zip(indices, span, strict=True):
-            for name, note in notes.items():
-                there[name][index] = note
-        done += len(indices)
-        if progress is not None:
-            progress(done, spec.replicates)
+    work = [(able, methods, indices) for methods, indices in tasks]
+    try:
+        with closing(backend.map(run_replicates, work)) as spans:
+            for (_, indices), span in zip(tasks, spans, strict=True):
+                if store is not None:
+                    store.save(able, indices[0], span)
+                for index, notes in zip(indices, span, strict=True):
+                    for name, note in notes.items():
+                        there[name][index] = note
+                done += len(indices)
+                if progress is not None:
+                    progress(done, spec.replicates)
+    except EndedSpan as ended:
+        if store is not None and ended.finished:
+            store.save(able, ended.first, ended.finished)
+        raise ended.error from None
     ordered = {name: [there[name][index] for index in range(spec.replicates)] for name in times}
     for name, notes in list(ordered.items()):
         if all(note.refused[-1] for note in notes):

@@ -16,6 +16,8 @@ C. Watkins and P. Dayan, Machine Learning 8 (1992); F. Melo, S. Meyn and I. Ribe
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -133,7 +135,7 @@ def q_learning(
             "noise": noise,
             "seed": seed,
         },
-        solve=lambda: solve_q_learning(mdp, features, noise),
+        solve=partial(solve_q_learning, mdp, features, noise),
         jacobian=q_jacobian,
     )
 

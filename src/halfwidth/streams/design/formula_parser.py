@@ -19,6 +19,8 @@ from halfwidth.streams.design.expression_parser import ExpressionParser
 from halfwidth.streams.design.expressions import FUNCTIONS, Call, Column, Expression
 from halfwidth.streams.design.factors import BASES, BasisSpec, CategorySpec, Factor, NumericSpec, OffsetSpec
 
+_MOST_DIGITS = 300
+
 
 class Sum(NamedTuple):
     """Signed parts: terms to add, and terms to take out."""
@@ -180,20 +182,30 @@ class FormulaParser(ExpressionParser):
         return positional, named
 
     def _constant(self, function: str) -> Any:
+        self._deeper()
         token = self._next()
+        value: Any = None
         if token.kind == "text":
-            return token.text[1:-1]
-        if token == ("mark", "-"):
-            value = self._constant(function)
-            if isinstance(value, float | int):
-                return -value
+            value = token.text[1:-1]
         elif token.kind == "number":
-            return int(token.text) if token.text.isdecimal() else float(token.text)
+            value = self._number(token.text)
+        elif token == ("mark", "-"):
+            value = self._constant(function)
+            value = -value if isinstance(value, float | int) else None
         elif token == ("mark", "["):
-            values = [self._constant(function)]
+            value = [self._constant(function)]
             while self._peek() == ",":
                 self._next()
-                values.append(self._constant(function))
+                value.append(self._constant(function))
             self._take("]")
-            return values
-        raise self._error(f"{function}() takes constants after its first argument, not {token.text!r}")
+        if value is None:
+            raise self._error(f"{function}() takes constants after its first argument, not {token.text!r}")
+        self._depth -= 1
+        return value
+
+    def _number(self, text: str) -> float:
+        if not text.isdecimal():
+            return float(text)
+        if len(text) > _MOST_DIGITS:
+            raise self._error(f"a whole number has more than {_MOST_DIGITS} digits")
+        return int(text)
