@@ -233,3 +233,26 @@ def test_names_of_files_and_columns_may_be_anything(tmp_path, name, monkeypatch,
         assert ended.value.code in (0, None)
     assert "Traceback" not in capfd.readouterr().err
     assert len(out.read_bytes().splitlines()) == 61
+
+
+def test_numbers_with_more_digits_than_python_reads(tmp_path, monkeypatch, capfd):
+    long = "9" * 5_000
+    rows = tmp_path / "rows.csv"
+    rows.write_text("k,y\n" + "".join(f"{'1' if i % 2 else long},{i % 7}\n" for i in range(200)))
+    assert hw.fit(rows, formula="y ~ C(k)").n_seen_ == 200
+    for arguments in (["--formula", f"y ~ (k + k)**{long}"], ["--formula", f"y ~ poly(k, {long})"], ["--passes", long]):
+        target = [] if arguments[0] == "--formula" else ["--target", "y"]
+        monkeypatch.setattr(sys, "argv", ["halfwidth", "fit", str(rows), *target, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 2
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_leftover_whose_owner_is_no_process_is_left_alone(tmp_path):
+    from halfwidth.state.atomic import _mark
+
+    strange = tmp_path / f"{_mark(tmp_path / 'run.ck')}{'9' * 30}.0.tmp"
+    strange.write_bytes(b"")
+    write_checkpoint(tmp_path / "run.ck", {"n": 1})
+    assert strange.exists()

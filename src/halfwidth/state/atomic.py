@@ -178,7 +178,7 @@ def _alive(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:
+    except (OSError, OverflowError):  # somebody else's process, or no number that a process has
         return True
     return True
 

@@ -109,10 +109,11 @@ class FormulaParser(ExpressionParser):
         if self._peek() not in ("**", "^"):
             return base
         self._next()
-        exponent = self._next()
-        if exponent.kind != "number" or not exponent.text.isdecimal() or not 1 <= int(exponent.text) <= 10:
-            raise self._error(f"a whole number from 1 to 10 must follow '**', not {exponent.text!r}")
-        return Power(base, int(exponent.text))
+        token = self._next()
+        exponent = self._number(token.text) if token.kind == "number" else None
+        if not isinstance(exponent, int) or not 1 <= exponent <= 10:
+            raise self._error(f"a whole number from 1 to 10 must follow '**', not {token.text!r}")
+        return Power(base, exponent)
 
     def _atom(self) -> Any:
         token = self._next()
