@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import select
 import signal
 import subprocess
 import sys
@@ -24,6 +24,7 @@ def running(tmp_path):
     """A run that reads rows from a pipe for as long as they come."""
     checkpoint = tmp_path / "run.ck"
     command = [*COMMAND, "fit", "-", "--format", "csv", "--target", "y", "--checkpoint", str(checkpoint)]
+    command += ["--every", str(CHUNK)]
     rng = np.random.default_rng(0)
     lines = [b"%.6f,%.6f\n" % (a, a + b) for a, b in rng.standard_normal((CHUNK, 2))]
     usual = partial(
@@ -49,13 +50,10 @@ def feed(process, rows, until):
 
 
 def noticed(process):
-    """Whether the run has its handlers in place: signals are caught, not left to their default."""
-    with open(f"/proc/{process.pid}/status") as file:
-        caught = next(line for line in file if line.startswith("SigCgt"))
-    return bool(int(caught.split()[1], 16) >> (signal.SIGHUP - 1) & 1)
+    """Whether the run has begun: it prints a line after every chunk."""
+    return bool(select.select([process.stdout], [], [], 0.0)[0])
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="asks the kernel which signals are caught")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_signal_ends_the_run_with_a_checkpoint_and_says_how_to_go_on(running, name):
     process, checkpoint, rows = running
@@ -73,7 +71,6 @@ def test_a_signal_ends_the_run_with_a_checkpoint_and_says_how_to_go_on(running, 
     assert abs(float(model.coef_[0]) - 1.0) < 0.2
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="asks the kernel which signals are caught")
 @pytest.mark.parametrize("second", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_second_signal_ends_the_process_at_once(running, second):
     process, _, rows = running

@@ -43,8 +43,10 @@ def interruptible(checkpoint: Path | None) -> Iterator[None]:
         if isinstance(error, Interrupted) and str(error) != _AT_ONCE:
             raise
         kept = f"the last checkpoint stays in {str(checkpoint)!r}: go on with the same arguments and --resume"
-        if checkpoint is None or not checkpoint.exists():
+        if checkpoint is None:
             kept = "nothing was kept: with --checkpoint FILE an interrupted run goes on with --resume"
+        elif not checkpoint.exists():
+            kept = "nothing was learned yet"
         raise Interrupted(f"interrupted; {kept}", _ended(error).signal) from None
 
 
