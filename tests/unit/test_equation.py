@@ -229,7 +229,7 @@ def test_the_wide_jackknife_is_the_other_one():
     equation, T = Equation(A, r, np.full(40, 20.0)), np.eye(6) + 0.1 * np.eye(6)[:, ::-1]
     for independent in (True, False):
         full = jackknife_errors(equation, r, A.sum(axis=0), independent=independent)
-        wide = wide_errors(equation, r, A.sum(axis=0), np.zeros((6, 6)), T, independent=independent)
+        wide = wide_errors(equation, r, A.sum(axis=0), np.zeros(6), T, independent=independent)
         np.testing.assert_allclose(wide.shares(T), full.shares(T), rtol=1e-8)
         assert wide.bandwidth == pytest.approx(full.bandwidth)
         np.testing.assert_allclose(wide.degrees_of_freedom(T), full.degrees_of_freedom(T), rtol=0.25)
@@ -239,7 +239,7 @@ def test_the_wide_jackknife_is_the_other_one():
 
 def test_a_column_in_one_batch_is_undetermined_in_wide_equations_too():
     *_, A, r = with_a_lone_column()
-    wide = wide_errors(Equation(A, r, np.full(12, 5.0)), r, A.sum(axis=0), np.zeros((3, 3)), np.eye(3))
+    wide = wide_errors(Equation(A, r, np.full(12, 5.0)), r, A.sum(axis=0), np.zeros(3), np.eye(3))
     assert wide.undetermined(np.eye(3)).tolist() == [False, False, True]
 
 

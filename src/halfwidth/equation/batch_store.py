@@ -135,7 +135,8 @@ class BatchStore(Stored):
         used = self.open + int(self.open < self.capacity)
         pairs, odd = divmod(used, 2)
         for array in self.sums:
-            array[:pairs] = array[0 : 2 * pairs : 2] + array[1 : 2 * pairs : 2]
+            for at in range(pairs):  # one by one: together they would need half of the store once more
+                array[at] = array[2 * at] + array[2 * at + 1]
             if odd:
                 array[pairs] = array[2 * pairs]
             array[pairs + odd :] = 0.0

@@ -1,7 +1,8 @@
 """Solutions of small dense systems, and what is left where they have none.
 
 A symmetric non-negative A is brought to unit diagonal first, R = D A D with D = diag(A)^-1/2, so that columns in any
-units are judged alike. The *whitening* C of A has C'AC = I: C = L^-T from the Cholesky factor of a regular A, on the
+units are judged alike. LAPACK works in the memory of R, of which it takes the transpose: matrices of thousands of
+columns are copied once. The *whitening* C of A has C'AC = I: C = L^-T from the Cholesky factor of a regular A, on the
 eigenvectors with eigenvalues above `SINGULAR` otherwise; the other eigenvectors span what the rows do not determine.
 """
 
@@ -52,12 +53,11 @@ def solve_spd(Q: Vector, g: Vector) -> Vector:
     from scipy.linalg.lapack import dposv
 
     d = _unit_scale(Q)
-    R = Q * d[:, None] * d
     rhs = (g.T * d).T
-    factor, x, info = dposv(R, rhs)
+    factor, x, info = dposv(scaled(Q, d).T, rhs, lower=1, overwrite_a=1)
     if info == 0 and np.min(np.diag(factor)) ** 2 > SINGULAR:
         return np.asarray((x.T * d).T)
-    values, vectors = _eigen(R)
+    values, vectors = _eigen(scaled(Q, d))
     keep = values > SINGULAR * max(values[-1], 1e-300)
     V = vectors[:, keep]
     return np.asarray(((V / values[keep] @ (V.T @ rhs)).T * d).T)
@@ -68,15 +68,29 @@ def whitening(A: Vector) -> Whitening:
     from scipy.linalg.lapack import dpotrf, dtrtri
 
     d = _unit_scale(A)
-    R = A * d[:, None] * d
-    L, info = dpotrf(R, lower=1, clean=1)
+    L, info = dpotrf(scaled(A, d).T, lower=1, clean=1, overwrite_a=1)
     if info == 0 and np.min(np.diag(L)) ** 2 > SINGULAR:
-        inverted, _ = dtrtri(L, lower=1)
-        return Whitening(np.asarray(d[:, None] * inverted.T), np.empty((len(A), 0)), d)
-    values, vectors = _eigen(R)
+        C = dtrtri(L, lower=1, overwrite_c=1)[0].T
+        C *= d[:, None]
+        return Whitening(np.asarray(C), np.empty((len(A), 0)), d)
+    values, vectors = _eigen(scaled(A, d))
     keep = values > SINGULAR * max(values[-1], 1e-300)
     C = d[:, None] * vectors[:, keep] / np.sqrt(values[keep])
     return Whitening(np.asarray(C), np.asarray(vectors[:, ~keep]), d)
+
+
+def scaled(A: Vector, d: Vector) -> Vector:
+    """D A D, in memory of its own."""
+    R = A * d[:, None]
+    R *= d
+    return np.asarray(R)
+
+
+def with_diagonal(A: Vector, more: Vector) -> Vector:
+    """A plus a diagonal matrix, in memory of its own."""
+    total = A.copy()
+    total.flat[:: len(A) + 1] += more
+    return np.asarray(total)
 
 
 def _eigen(R: Vector) -> tuple[Vector, Vector]:

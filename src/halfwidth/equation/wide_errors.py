@@ -28,6 +28,7 @@ WIDE = 512
 """More coefficients than this are wide."""
 _RIDGE = 1e-9
 _LONE = 1.0 - 1e-6
+_SAME = 1e-9
 
 
 @dataclass(frozen=True)
@@ -76,25 +77,31 @@ def wide_errors(
     *,
     independent: bool = False,
 ) -> WideErrors:
-    """Errors of the directions (m, d); the arguments are those of `jackknife_errors`."""
+    """Errors of the directions (m, d); the arguments are those of `jackknife_errors`, of the penalty the diagonal."""
     whitened = whitening(information)
     bandwidth = 0.0 if independent else bandwidth_of(residuals, whitened)
     K = len(equation.rows)
-    A = penalty.copy()
+    A = np.diag(penalty)
     for H in equation.A:
         A += H
     d = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
-    scaled = directions * d
-    transferred = np.asarray(whitened.C @ (whitened.C.T @ A))
-    whole = _quadratic(scaled, _inverse(A, d))
+    transfer = None
+    if not np.allclose(A, information, rtol=_SAME, atol=0.0):
+        transfer = np.asarray(whitened.C @ (whitened.C.T @ A))
+    work = A.copy()
+    forms = _Forms(directions, d)
+    whole = forms(_inverse(work, d))
     influences = np.empty((K, len(A)))
     gamma, shares = np.empty((K, len(directions))), np.zeros(len(directions))
     for b, H in enumerate(equation.A):
-        M = _inverse(A - H, d)
-        influences[b] = transferred @ (d * (M @ (d * residuals[b])))
-        without = _quadratic(scaled, M)
+        np.subtract(A, H, out=work)
+        M = _inverse(work, d)
+        influences[b] = d * product(M, d * residuals[b])
+        without = forms(M)
         gamma[b] = np.maximum(without - whole, 0.0)
         shares = np.maximum(shares, 1.0 - whole / np.maximum(without, 1e-300))
+    if transfer is not None:
+        influences = influences @ transfer.T
     squares = np.square(gamma).sum(axis=0)
     df = np.square(gamma.sum(axis=0)) / np.where(squares > 0.0, squares, np.inf) - 1.0
     if bandwidth > 0.0:
@@ -103,24 +110,38 @@ def wide_errors(
 
 
 def _inverse(A: Vector, d: Vector) -> Vector:
-    """(D A D)^-1; with a slight ridge where there is none."""
+    """The lower triangle of (D A D)^-1, in the memory of A; with a slight ridge where there is none."""
     from scipy.linalg.lapack import dpotrf, dpotri
 
-    R = (A * d[:, None] * d).T  # symmetric: the transpose saves LAPACK a copy
-    factor, info = dpotrf(R, lower=1, clean=0)
+    A *= d[:, None]
+    A *= d
+    R, diagonal = A.T, np.diag(A).copy()  # symmetric: of the transpose LAPACK needs no copy
+    factor, info = dpotrf(R, lower=1, clean=0, overwrite_a=1)
     if info != 0 or np.min(np.diag(factor)) ** 2 < _RIDGE:
-        factor, info = dpotrf(R + _RIDGE * np.eye(len(A)), lower=1, clean=0)
-    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
-    lower = np.tril(inverse, -1)
-    lower += lower.T
-    np.fill_diagonal(lower, np.diag(inverse))
-    return np.asarray(lower)
+        for j in range(len(R)):  # the triangle that was overwritten, from the other one
+            R[j + 1 :, j] = R[j, j + 1 :]
+        np.fill_diagonal(R, diagonal + _RIDGE)
+        factor, info = dpotrf(R, lower=1, clean=0, overwrite_a=1)
+    return np.asarray(dpotri(factor, lower=1, overwrite_c=1)[0])
 
 
-def _quadratic(rows: Vector, M: Vector) -> Vector:
-    """v'Mv for every row; those with one entry cost nothing."""
-    found = np.empty(len(rows))
-    for i, v in enumerate(rows):
-        used = np.flatnonzero(v)
-        found[i] = v[used[0]] ** 2 * M[used[0], used[0]] if len(used) == 1 else v @ M @ v
-    return found
+class _Forms:
+    """v'M v for the rows v, each scaled by D, and M by its lower triangle; rows with one entry cost nothing."""
+
+    def __init__(self, rows: Vector, d: Vector) -> None:
+        used = rows != 0.0
+        self.at, self.single = used.argmax(axis=1), used.sum(axis=1) == 1
+        self.squares = np.square(np.take_along_axis(rows, self.at[:, None], axis=1)[:, 0] * d[self.at])
+        self.several = rows[~self.single] * d
+
+    def __call__(self, M: Vector) -> Vector:
+        found = self.squares * np.diag(M)[self.at]
+        found[~self.single] = [v @ product(M, v) for v in self.several]
+        return found
+
+
+def product(M: Vector, v: Vector) -> Vector:
+    """M v for a symmetric M that is known by its lower triangle."""
+    from scipy.linalg.blas import dsymv
+
+    return np.asarray(dsymv(1.0, M, v, lower=1))

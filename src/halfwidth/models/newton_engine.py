@@ -181,7 +181,7 @@ class NewtonEngine:
         return result, verdict
 
     def _basis(self, fit: NewtonSnapshot, result: EquationResult) -> Basis:
-        variances, naive = np.diag(result.covariance) / fit.n, np.diag(fit.naive_covariance)
+        variances, naive = np.diag(result.covariance) / fit.n, fit.naive_variances
         known = ~result.refused & (naive > 0.0)
         ratio2 = float(np.median(variances[known] / naive[known])) if known.any() else float("nan")
         errors = fit.errors

@@ -96,7 +96,7 @@ def _exact(fit: NewtonSnapshot, errors: Vector) -> Flag | None:
     spread = fit.loss.scale if fit.loss.uses_scale else float(np.sqrt(max(fit.dispersion, 0.0)))
     size = float(np.abs(fit.centre).max(initial=0.0))
     known = np.isfinite(errors)
-    naive = np.sqrt(np.diag(fit.naive_covariance)[known])
+    naive = np.sqrt(fit.naive_variances[known])
     if spread > _ROUNDING * size and (errors[known] > _NO_NOISE * naive).all():
         return None
     return (

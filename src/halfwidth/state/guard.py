@@ -19,6 +19,17 @@ from halfwidth.errors import Busy, Diverged, HalfInterrupted, InputError
 
 Returned = TypeVar("Returned")
 
+_pid = [os.getpid()]
+"""This process; asking the system at every call would cost as much as a row."""
+
+
+def _after_fork() -> None:
+    _pid[0] = os.getpid()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
 
 class Guard:
     """Holds an object while a call changes it; a context manager."""
@@ -36,19 +47,19 @@ class Guard:
     def check(self) -> None:
         """Raise if the object is broken, or if another thread is changing it."""
         owner = self._owner
-        if owner is not None and owner[0] != os.getpid():
+        if owner is not None and owner[0] != _pid[0]:
             self._broken = "the process was forked while a call was changing it"
         if self._broken is not None:
             raise HalfInterrupted(
                 f"this object is half changed: {self._broken}. Go on from its last saved state, or start again"
             )
-        if owner is not None and owner != (os.getpid(), threading.get_ident()):
+        if owner is not None and owner != (_pid[0], threading.get_ident()):
             raise Busy("another thread is changing this object; give each thread an object of its own, and pool them")
 
     def renew(self) -> None:
         """Forget that the object was broken, when it starts anew; raise if another thread is changing it."""
         self._broken = None
-        if self._owner is not None and self._owner[0] != os.getpid():
+        if self._owner is not None and self._owner[0] != _pid[0]:
             self._reset()
         self.check()
 
@@ -57,7 +68,7 @@ class Guard:
         if not self._lock.acquire(blocking=False):
             self.check()
             raise Busy("a call is already changing this object; calls cannot be nested")
-        self._owner = (os.getpid(), threading.get_ident())
+        self._owner = (_pid[0], threading.get_ident())
         return self
 
     def __exit__(

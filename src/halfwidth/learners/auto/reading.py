@@ -149,7 +149,7 @@ class Jackknifed(NamedTuple):
         """By the jackknife that fits the number of coefficients; without an information, for a field without a loss."""
         every = np.eye(residuals.shape[1])
         if information is not None and len(every) > WIDE:
-            wide = wide_errors(equation, residuals, information, np.zeros_like(information), every)
+            wide = wide_errors(equation, residuals, information, np.zeros(len(every)), every)
             found = (wide.covariance(every), wide.df, wide.undetermined(every), wide.influences, wide.information)
             return cls(wide, *found)
         if information is None:

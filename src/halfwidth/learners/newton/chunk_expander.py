@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count
 from halfwidth.equation import capacity_for, solve_spd
+from halfwidth.equation.linear_algebra import with_diagonal
 from halfwidth.equation.wide_errors import WIDE
 from halfwidth.errors import InputError
 from halfwidth.families import Loss, make_loss
@@ -136,7 +137,7 @@ class ChunkExpander:
             family.scale = sums.dispersions.root(family, sums.centre(seen * ridge) - sums.reference)
         self.loss.sharpen(sums.batches.rows + len(rows), self.size)
         more = rows.total_weight * ridge + self._prior
-        Q = sums.batches.curvature() + np.diag(seen * ridge + more)
+        Q = with_diagonal(sums.batches.curvature(), seen * ridge + more)
         pull = sums.pull(seen * ridge + rows.total_weight * ridge)
         centre = sums.reference + solve_spd(Q, pull + self._prior * (self._prior_centre - sums.reference))
         if self.loss.smooth:

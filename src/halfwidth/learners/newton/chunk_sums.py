@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from halfwidth.equation import BatchStore, capacity_for, solve_spd
 from halfwidth.equation.buckets import BucketStore
+from halfwidth.equation.linear_algebra import with_diagonal
 from halfwidth.equation.wide_errors import WIDE
 from halfwidth.families import Loss
 from halfwidth.families.dispersed import estimated_dispersion
@@ -154,7 +155,7 @@ class ChunkSums:
 
     def centre(self, penalty: Vector) -> Vector:
         """The root of the expanded equation, with the penalty's weights for all rows together."""
-        return np.asarray(self.reference + solve_spd(self.batches.curvature() + np.diag(penalty), self.pull(penalty)))
+        return self.reference + solve_spd(with_diagonal(self.batches.curvature(), penalty), self.pull(penalty))
 
     def pull(self, penalty: Vector) -> Vector:
         """What pulls the centre away from the reference: curvature and penalty times the difference."""

@@ -10,6 +10,7 @@ import numpy as np
 from halfwidth.equation.batch_sums import Sums
 from halfwidth.equation.equation import Equation
 from halfwidth.equation.errors import Errors, jackknife_errors
+from halfwidth.equation.linear_algebra import with_diagonal
 from halfwidth.equation.prefix import prefix_trail
 from halfwidth.equation.stability import FEWEST_BATCHES, Stability, stability
 from halfwidth.equation.wide_errors import WIDE, WideErrors, wide_errors
@@ -74,18 +75,19 @@ class NewtonSnapshot:
 
     @property
     def information(self) -> Vector:
-        return self.curvature + np.diag(self.weight * self.penalty)
+        return with_diagonal(self.curvature, self.weight * self.penalty)
 
     @cached_property
     def errors(self) -> Errors | WideErrors:
         """Of the internal coefficients."""
         equation = Equation(self.sums.H, self.sums.b, self.sums.n)
         residuals = equation.centred_residuals(self.centre - self.reference)
-        penalty = np.diag(self.weight * self.penalty)
+        penalty = self.weight * self.penalty
         if self.size > WIDE:
             T = self.scaling.matrix
             return wide_errors(equation, residuals, self.information, penalty, T, independent=self.grouped)
-        return jackknife_errors(equation, residuals, self.information, penalty=penalty, independent=self.grouped)
+        full = np.diag(penalty)
+        return jackknife_errors(equation, residuals, self.information, penalty=full, independent=self.grouped)
 
     def covariance(self) -> Vector:
         """Of the estimate, on the user's scale."""
@@ -114,9 +116,9 @@ class NewtonSnapshot:
         return prefix_trail(time, self.reference, self.centre, self.scaling.matrix, self.weight * self.penalty)
 
     @cached_property
-    def naive_covariance(self) -> Vector:
+    def naive_variances(self) -> Vector:
         """What one would report if rows were independent and the family's variance function right."""
         C = self.errors.whitened.C
         inverse = self.scaling.matrix @ C @ C.T
         share = self.weight / self.n
-        return np.asarray(share * self.dispersion * inverse @ self.curvature @ inverse.T)
+        return np.asarray(share * self.dispersion * np.einsum("ij,ij->i", inverse @ self.curvature, inverse))
