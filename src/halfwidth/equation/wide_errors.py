@@ -135,7 +135,7 @@ class _Forms:
         self.several = rows[~self.single] * d
 
     def __call__(self, M: Vector) -> Vector:
-        found = self.squares * np.diag(M)[self.at]
+        found: Vector = self.squares * np.diag(M)[self.at]
         found[~self.single] = [v @ product(M, v) for v in self.several]
         return found
 
