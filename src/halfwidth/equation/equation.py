@@ -22,6 +22,7 @@ import numpy as np
 from halfwidth.equation.batch_store import BatchStore
 from halfwidth.equation.batch_sums import Sums
 from halfwidth.equation.linear_algebra import inverse
+from halfwidth.inference.batch_result import in_pairs
 from halfwidth.kernels.arrays import Vector
 
 
@@ -72,13 +73,5 @@ class Equation:
 
     def in_pairs(self) -> Equation:
         """The same with neighbouring batches merged; an odd first one joins the first pair."""
-        return Equation(*(pair_sums(array) for array in (self.A, self.B, self.rows)))
+        return Equation(*(in_pairs(array) for array in (self.A, self.B, self.rows)))
 
-
-def pair_sums(x: Vector) -> Vector:
-    """Sums of neighbours along the first axis; an odd first one joins the first pair."""
-    odd = len(x) % 2
-    pairs = x[odd::2] + x[odd + 1 :: 2]
-    if odd and len(pairs):
-        pairs[0] += x[0]
-    return np.asarray(pairs)

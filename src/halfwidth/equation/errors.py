@@ -18,6 +18,7 @@ from halfwidth.equation.equation import Equation
 from halfwidth.equation.jackknife import FEWEST_KEPT, MOST_FLOPS, Along, Deletions
 from halfwidth.equation.linear_algebra import Whitening, whitening
 from halfwidth.inference.autoregressive_bias import shortfall
+from halfwidth.inference.batch_result import in_pairs
 from halfwidth.inference.longrun import andrews_bandwidth, kernel_weights, toeplitz_product
 from halfwidth.kernels.arrays import Vector
 
@@ -122,23 +123,22 @@ def jackknife_errors(
     independent : bool
         Whether no kernel is needed.
     """
-    A, rows, r, merged = equation.A, equation.rows, residuals, 1
-    size = len(information)
-    expanded = A.sum(axis=0) if penalty is None else A.sum(axis=0) + penalty
+    r, merged, size = residuals, 1, len(information)
+    expanded = equation.A.sum(axis=0) if penalty is None else equation.A.sum(axis=0) + penalty
     whitened = whitening(information)
     own, transfer = whitened, None
     if not np.allclose(expanded, information, rtol=_SAME, atol=0.0):
         own, transfer = whitening(expanded), np.asarray(whitened.C @ whitened.C.T @ expanded)
-    while len(rows) > FEWEST_KEPT and len(rows) * size**3 > MOST_FLOPS and not independent:
-        A, r, rows, merged = _pairs(A), _pairs(r), _pairs(rows), 2 * merged
+    while len(r) > FEWEST_KEPT and len(r) * size**3 > MOST_FLOPS and not independent:
+        equation, r, merged = equation.in_pairs(), in_pairs(r), 2 * merged
     bandwidth = 0.0 if independent else bandwidth_of(r, whitened)
-    deletions = Deletions.of(A, r, own)
+    deletions = Deletions.of(equation.A, r, own)
     reach, before = bandwidth, merged
     if bandwidth > LONG and deletions.shares(np.eye(size)).max(initial=0.0) > HIGH_SHARE:
-        while reach > 1.0 and len(rows) >= 2 * FEWEST_MERGED:
-            A, r, rows, merged, reach = _pairs(A), _pairs(r), _pairs(rows), 2 * merged, 0.5 * reach
+        while reach > 1.0 and len(r) >= 2 * FEWEST_MERGED:
+            equation, r, merged, reach = equation.in_pairs(), in_pairs(r), 2 * merged, 0.5 * reach
     if merged > before:
-        bandwidth, deletions = bandwidth_of(r, whitened), Deletions.of(A, r, own)
+        bandwidth, deletions = bandwidth_of(r, whitened), Deletions.of(equation.A, r, own)
     return Errors(deletions, whitened, bandwidth, merged, transfer)
 
 
@@ -151,10 +151,3 @@ def capped_bandwidth(influences: Vector) -> float:
     """Andrews' bandwidth for the influences of the batches, at most a quarter of them."""
     return min(andrews_bandwidth(influences), len(influences) / 4.0)
 
-
-def _pairs(x: Vector) -> Vector:
-    """Sums of neighbours; an odd last one joins the last pair."""
-    pairs = x[0 : len(x) - 1 : 2] + x[1::2]
-    if len(x) % 2 and len(pairs):
-        pairs[-1] += x[-1]
-    return np.asarray(pairs)

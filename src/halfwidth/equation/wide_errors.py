@@ -53,7 +53,9 @@ class WideErrors:
         """Of the directions (m, d) times the root."""
         u = self.influences @ directions.T
         V = u.T @ toeplitz_product(kernel_weights(len(u), self.bandwidth), u)
-        return np.asarray(0.5 * (V + V.T))
+        V += V.T
+        V *= 0.5
+        return np.asarray(V)
 
     def degrees_of_freedom(self, directions: Vector) -> Vector:
         """Of the directions that were given when it was made."""
@@ -86,7 +88,7 @@ def wide_errors(
         A += H
     d = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
     transfer = None
-    if not np.allclose(A, information, rtol=_SAME, atol=0.0):
+    if not all(np.allclose(one, other, rtol=_SAME, atol=0.0) for one, other in zip(A, information, strict=True)):
         transfer = np.asarray(whitened.C @ (whitened.C.T @ A))
     work = A.copy()
     forms = _Forms(directions, d)

@@ -174,8 +174,9 @@ class NewtonEngine:
         flags = run_flags(fit, np.sqrt(np.diag(covariance)), separated=separated)
         diagnostics = Diagnostics(nu, flags=flags, coefficient_flags=verdict.flags)
         law = StudentLaw(max(nu, 1.0))
+        covariance *= fit.n
         result = EquationResult(
-            fit.params, covariance * fit.n, fit.n, law, METHOD, diagnostics, errors=fit.errors, basis=T, df=df,
+            fit.params, covariance, fit.n, law, METHOD, diagnostics, errors=fit.errors, basis=T, df=df,
             most_df=most_df,
         )  # fmt: skip
         return result, verdict

@@ -17,6 +17,7 @@ from halfwidth.equation.wide_errors import WIDE, WideErrors, wide_errors
 from halfwidth.errors import NotEnoughData
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.autoregressive_bias import shortfall
+from halfwidth.inference.batch_result import in_pairs
 from halfwidth.inference.longrun import long_run_covariance
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
@@ -178,7 +179,7 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
     covariance[:, refused] = np.nan
     rows = equation.rows
     for _ in range(errors.merged.bit_length() - 1):
-        rows = np.add.reduceat(rows, np.arange(0, len(rows) - len(rows) % 2, 2))
+        rows = in_pairs(rows)
     steady = stability(found.influences, found.information, rows)
     told = given_status.Known(
         curvature=curvature,
