@@ -1,8 +1,11 @@
 """The batch store, the equation's root and influences, and the batch jackknife, each against its definition."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
+import halfwidth as hw
 from halfwidth.equation import BatchStore, Equation, capacity_for, inverse, jackknife, solve_spd
 from halfwidth.equation.errors import jackknife_errors
 from halfwidth.equation.jackknife import Deletions
@@ -262,3 +265,24 @@ def test_a_store_in_single_precision_keeps_its_sum_in_double():
         assert single.rows == 1600
     np.testing.assert_array_equal(again.curvature(), single.curvature())
     np.testing.assert_array_equal(again.sums.H, single.sums.H)
+
+
+@pytest.mark.parametrize(("family", "most"), [("linear", 17.0), ("logistic", 36.0)])
+def test_wide_models_hold_few_matrices_at_a_time(family, most):
+    """Peak memory in units of a d x d matrix, beside the store of batches, which takes 16; as long as all rows are at
+    hand, a logistic regression makes another one."""
+    dim, rng = 700, np.random.default_rng(0)
+
+    def chunks():
+        for _ in range(4):
+            X = rng.standard_normal((512, dim))
+            y = X[:, 0] + rng.standard_normal(512)
+            yield X, y if family == "linear" else (y > 0.0).astype(float)
+
+    tracemalloc.start()
+    try:
+        hw.fit(chunks(), family=family, ridge=0.1).inference()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak / (8.0 * dim**2) - 0.5 * capacity_for(dim) < most

@@ -74,4 +74,3 @@ class Equation:
     def in_pairs(self) -> Equation:
         """The same with neighbouring batches merged; an odd first one joins the first pair."""
         return Equation(*(in_pairs(array) for array in (self.A, self.B, self.rows)))
-

@@ -150,4 +150,3 @@ def bandwidth_of(residuals: Vector, whitened: Whitening) -> float:
 def capped_bandwidth(influences: Vector) -> float:
     """Andrews' bandwidth for the influences of the batches, at most a quarter of them."""
     return min(andrews_bandwidth(influences), len(influences) / 4.0)
-

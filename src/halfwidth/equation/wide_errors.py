@@ -90,6 +90,7 @@ def wide_errors(
     transfer = None
     if not all(np.allclose(one, other, rtol=_SAME, atol=0.0) for one, other in zip(A, information, strict=True)):
         transfer = np.asarray(whitened.C @ (whitened.C.T @ A))
+    del information
     work = A.copy()
     forms = _Forms(directions, d)
     whole = forms(_inverse(work, d))

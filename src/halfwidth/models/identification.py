@@ -128,7 +128,7 @@ def judge(
     fit: NewtonSnapshot, df: Vector, variances: Vector, extremes: ColumnExtremes, suspicion: Suspicion | None = None
 ) -> Verdict:
     """What speaks against each coefficient; `suspicion` is what this pass was asked to look at."""
-    T = fit.scaling.matrix
+    T = fit.basis
     separated, suspected = _separated(fit, extremes, suspicion)
     shares = fit.errors.shares(T)
     masks = {

@@ -161,7 +161,7 @@ class NewtonEngine:
         return self._outcome
 
     def _judged(self, fit: NewtonSnapshot) -> tuple[EquationResult, Verdict]:
-        T = fit.scaling.matrix
+        T = fit.basis
         covariance = fit.covariance()
         most_df = most_degrees_of_freedom(fit)
         df = np.minimum(fit.errors.degrees_of_freedom(T), most_df)
@@ -226,7 +226,7 @@ class NewtonEngine:
             assert verdict.suspected is not None
             assert fit.sample is not None
             slack = slack_for(float(np.abs(fit.sample.along(verdict.suspected)).max()))
-            direction = fit.scaling.matrix @ verdict.suspected
+            direction = fit.basis @ verdict.suspected
             suspicion = Suspicion(self.loss.name, direction, slack, self.n_seen, self.suspicion)
         extremes = ColumnExtremes.from_state(self.extremes.to_state())
         return NewtonEngine(self.learner.second_pass(), self.y_range, extremes, suspicion)

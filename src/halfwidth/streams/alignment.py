@@ -65,8 +65,9 @@ def first_rows(blocks: Sequence[Block], rows: int) -> list[Block]:
 
 
 def replayed(head: list[Block], rest: Iterator[Block], failure: BadRow | None) -> Iterator[Block]:
-    """The blocks read ahead, then the others, or the failure that ended the reading."""
-    yield from head
+    """The blocks read ahead, none of them kept once it is given, then the others, or the failure that ended them."""
+    while head:
+        yield head.pop(0)
     if failure is not None:
         raise failure
     yield from rest

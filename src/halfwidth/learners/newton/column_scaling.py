@@ -31,7 +31,7 @@ class Scaling(NamedTuple):
     @classmethod
     def of(cls, X: Vector, weight: Vector | None, intercept: bool, equations: int = 1) -> Scaling:
         """Take weighted centre and scale from these rows."""
-        if X.strides[1] != X.itemsize:  # the order of sums, and with it their last bits, must not depend on the caller
+        if not X.flags.c_contiguous:  # the order of sums, and with it their last bits, must not depend on the caller
             X = np.ascontiguousarray(X)
         share = np.full(len(X), 1.0 / len(X)) if weight is None or not weight.sum() > 0.0 else weight / weight.sum()
         centre = share @ X if intercept else np.zeros(X.shape[1])

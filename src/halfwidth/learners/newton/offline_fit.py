@@ -10,6 +10,7 @@ import numpy as np
 
 from halfwidth.equation import BatchStore, capacity_for, solve_spd
 from halfwidth.equation.buckets import BucketStore
+from halfwidth.equation.wide_errors import WIDE
 from halfwidth.families import Loss
 from halfwidth.families.linear import Linear
 from halfwidth.kernels.arrays import Vector
@@ -42,18 +43,19 @@ def offline_fit(
         curvature = squared(expanded.root)
     gap = np.zeros(size)
     few = capacity_for(size, TIME_BATCHES)
-    grouped = ids is not None
-    time = BatchStore(size, length_for(len(rows), few if grouped else capacity_for(size)), few if grouped else None)
-    enter_batches(time, rows.Z, expanded, gap)
-    sums, groups = time.closed(), None
+    capacity, wide = capacity_for(size) if ids is None else few, size > WIDE
+    store = BatchStore(size, length_for(len(rows), capacity), capacity, single=wide)
+    enter_batches(store, rows.Z, expanded, gap)
+    time = store.closed(copy=not wide)
+    sums, groups = time, None
     if ids is not None:
         buckets = BucketStore(size)
         enter_buckets(buckets, rows.Z, expanded, gap, ids)
         sums, groups = buckets.closed(), buckets.groups
     return NewtonSnapshot(
         n=len(rows), weight=total, scaling=scaling, loss=loss, centre=centre, curvature=curvature, expanded=curvature,
-        penalty=penalty, dispersion=dispersion(rows, loss, expanded.eta, size), sums=sums, time=time.closed(),
-        reference=centre, time_correction=np.zeros(size), batch_rows=time.length, groups=groups,
+        penalty=penalty, dispersion=dispersion(rows, loss, expanded.eta, size), sums=sums, time=time,
+        reference=centre, time_correction=np.zeros(size), batch_rows=store.length, groups=groups,
         correction=np.zeros((size, size)), settled=True, anchored=True, sample=rows, complete=True,
         goodness=_goodness(rows, loss, expanded.eta),
     )  # fmt: skip

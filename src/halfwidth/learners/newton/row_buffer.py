@@ -60,10 +60,10 @@ class PendingRows:
         self.filled = to.stop
 
     def piece(self, grouped: bool) -> Piece:
-        """The rows set aside, as copies."""
+        """The rows set aside; X is not copied, and holds until the next row."""
         rows = self._rows[: self.filled]
         ids = self._ids[: self.filled].copy() if grouped else None
-        return Piece(rows[:, : self.dim].copy(), rows[:, -3].copy(), rows[:, -2].copy(), rows[:, -1].copy(), ids)
+        return Piece(rows[:, : self.dim], rows[:, -3].copy(), rows[:, -2].copy(), rows[:, -1].copy(), ids)
 
     def _grow(self, rows: int) -> None:
         size = min(self.most, max(rows, 2 * len(self._rows), _FIRST_ROWS))

@@ -68,10 +68,15 @@ class NewtonSnapshot:
     def grouped(self) -> bool:
         return self.groups is not None
 
+    @cached_property
+    def basis(self) -> Vector:
+        """From the internal coefficients to those on the user's scale, the intercept first."""
+        return self.scaling.matrix
+
     @property
     def params(self) -> Vector:
-        """The coefficients on the user's scale, the intercept first."""
-        return self.scaling.matrix @ self.centre
+        """The coefficients on the user's scale."""
+        return self.basis @ self.centre
 
     @property
     def information(self) -> Vector:
@@ -84,14 +89,13 @@ class NewtonSnapshot:
         residuals = equation.centred_residuals(self.centre - self.reference)
         penalty = self.weight * self.penalty
         if self.size > WIDE:
-            T = self.scaling.matrix
-            return wide_errors(equation, residuals, self.information, penalty, T, independent=self.grouped)
+            return wide_errors(equation, residuals, self.information, penalty, self.basis, independent=self.grouped)
         full = np.diag(penalty)
         return jackknife_errors(equation, residuals, self.information, penalty=full, independent=self.grouped)
 
     def covariance(self) -> Vector:
         """Of the estimate, on the user's scale."""
-        return self.errors.covariance(self.scaling.matrix)
+        return self.errors.covariance(self.basis)
 
     @cached_property
     def held_still(self) -> Stability:
@@ -102,7 +106,7 @@ class NewtonSnapshot:
         gap = self.centre - self.reference
         residuals = time.residuals(gap) - self.time_correction
         residuals -= np.outer(time.rows / time.rows.sum(), residuals.sum(axis=0))
-        G = self.scaling.matrix @ self.errors.whitened.C @ self.errors.whitened.C.T
+        G = self.basis @ self.errors.whitened.C @ self.errors.whitened.C.T
         if self.size > WIDE:  # one matrix at a time
             information = np.array([np.einsum("mj,mj->m", G @ H, G) for H in time.A])
         else:
@@ -113,12 +117,12 @@ class NewtonSnapshot:
     def trail(self) -> Trail | None:
         """How the coefficients settled, on the user's scale; None where they are too many to look."""
         time = Equation(self.time.H, self.time.b - self.time_correction, self.time.n)
-        return prefix_trail(time, self.reference, self.centre, self.scaling.matrix, self.weight * self.penalty)
+        return prefix_trail(time, self.reference, self.centre, self.basis, self.weight * self.penalty)
 
     @cached_property
     def naive_variances(self) -> Vector:
         """What one would report if rows were independent and the family's variance function right."""
         C = self.errors.whitened.C
-        inverse = self.scaling.matrix @ C @ C.T
+        inverse = self.basis @ C @ C.T
         share = self.weight / self.n
         return np.asarray(share * self.dispersion * np.einsum("ij,ij->i", inverse @ self.curvature, inverse))
