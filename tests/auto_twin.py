@@ -21,6 +21,7 @@ class Chunk:
     deployed: np.ndarray
     dither: np.ndarray
     renewal: float
+    noise: float
     bends: np.ndarray
 
 
@@ -33,7 +34,7 @@ class Twin:
         d, first = self.d, self.first
         self.theta, self.point = np.array(problem.theta_0), np.array(problem.theta_0)
         self.J, self.root, self.k, self.count = np.zeros((d, d)), None, 0, 0
-        self.prior, self.learned = np.zeros(d), False
+        self.prior, self.settled = np.zeros(d), False
         self.spacing = 1e-4 * np.maximum(1.0, np.abs(self.theta))
         self.chunks, self.moves, hessians = [], [], []
         # Moving: theta is the point, and the mean Hessian forgets by a quarter per chunk.
@@ -64,7 +65,7 @@ class Twin:
         start, started_rows = start + sum(c.H for c in self.chunks), started_rows + m * len(self.chunks)
         self.point = self.origin = np.mean([c.deployed for c in self.chunks], axis=0)
         # Estimating.
-        self.chunks, weighing, previous, turn = [], None, self.point, 0
+        self.chunks, weighing, previous, turn, self.marks = [], None, self.point, 0, [0]
         prior_rows, refresh, feedback = 0.5 * self.k, self.k + self.k // 4, self.k + self.k // 4
         while self.k + m <= n:
             every = turn < max(8, first // m)
@@ -80,13 +81,13 @@ class Twin:
                 rows = started_rows + m * len(self.chunks)
                 mean = (start + sum(c.H for c in self.chunks)) / rows
                 refresh = max(int(1.2 * self.k), self.k + 8 * m)
+                self.marks.append(len(self.chunks))
                 if self.k >= feedback:
-                    feedback = int(1.5 * self.k)
                     seen = self.response(mean)
-                    self.J, self.learned = seen["steering"], seen["learned"]
+                    self.J, self.settled = seen["steering"], seen["settled"]
                     self.precondition(mean, rows)
                     self.root = self.dither_root() if seen["doubtful"] else None
-                    feedback = int(1.2 * self.k) if seen["doubtful"] else feedback
+                    feedback = int((1.2 if seen["suspected"] and not self.settled else 1.5) * self.k)
                 self.precondition(mean, rows)
                 previous = self.point
                 A, B = self.sums(self.J, range(len(self.chunks)))
@@ -94,6 +95,7 @@ class Twin:
                 A = A + prior_A + np.diag(self.prior)
                 B = B + prior_A @ self.origin + self.prior * self.origin
                 self.point = np.linalg.solve(A, B)
+                self.theta = self.point if self.settled else self.theta
                 self.bends = m * mean @ (self.point - self.origin)
                 weighing = []
         if weighing:
@@ -108,13 +110,14 @@ class Twin:
         m, d = self.m, self.d
         plain = min((self.k + m) ** -0.505, 0.35 / (m + d + 1.0))
         gain = min(0.05 * 2.0**self.count, 0.35 * m / (m + d + 1.0))
-        step = min(plain, gain / m, (self.k + m) ** (-2 / 3) if self.learned else 1.0)
+        step = min(plain, gain / m, 1.0 / (self.k + m) if self.settled else 1.0)
         dither = np.zeros(d) if self.root is None else np.sqrt(plain / 2) * self.root @ self.signs(self.count)
         deployed = self.theta + dither
         rows = self.draw(deployed, m)
         H, g = self.chunk_hessian(whole, turn, rows), self.gradient(self.point, rows)
         self.left = None if weigh is None else self.left_out(weigh, rows)
-        chunk = Chunk(H, g, self.point, deployed, dither, m * step, self.bends)
+        noise = step if self.root is None else step + plain
+        chunk = Chunk(H, g, self.point, deployed, dither, m * step, m * noise, self.bends)
         here = self.gradient(self.theta, rows)
         p = self.P @ here if np.ndim(self.P) else np.zeros(d)
         bend = p @ H @ p + m * p @ self.J @ p
@@ -155,42 +158,68 @@ class Twin:
         slope, explained = self.slope(x, y)
         noise = np.cov(y.T, bias=True).reshape(d, d)
         F = np.trace(np.linalg.solve(noise, explained.T @ explained)) * (count - d - 1) / count
-        found = {"J": none, "steering": none, "learned": False, "doubtful": False, "renewals": np.inf}
-        if F / d**2 < 1 + 3 * np.sqrt(2) / d:
+        found = {"J": none, "steering": none, "settled": False, "doubtful": False, "renewals": np.inf}
+        found["suspected"] = F / d**2 >= 1 + 3 * np.sqrt(2) / d
+        if not found["suspected"]:
             return found
-        factor, T, N = 1 / (1 + min((d + 3) / R, 0.5)), None, None
+        confirmed, found["doubtful"] = False, True
         if z.any():
-            T, N, alpha, error, base = self.instrument(y, x, z, mean)
-            found["doubtful"] = not (T > 5 or (T < 2.33 and N - T > 5))
-            if T <= 2.33 and T < N - 2.33:
+            T, E = self.instrument(y, x, z)
+            confirmed = T > 2.33
+            found["doubtful"] = not (T > 3.3 or (T < 2.33 and E - T > 5))
+            if T <= 2.33 and E - T > 5:
                 return found
-            if T > 2.33 and abs(alpha - 1) > 2.33 * error:
-                factor, slope = alpha, base
-        else:
-            found["doubtful"] = True
-        J = factor * (mean + slope) - mean
+        late = self.late_share(y, x)
+        J = (mean + self.slope(x + late * self.lags(x), y)[0]) / (1 + min((d + 3) / R, 0.5)) - mean
         used = (1 - d**2 / F) * J
         gains = [np.sqrt((np.linalg.solve(mean + either, mean) ** 2).sum() / d) for either in (J, used)]
         if max(gains) > 15:
             return found
-        return found | {"J": J, "steering": used, "learned": 32 * gains[0] <= R, "renewals": R}
+        settled = confirmed and max(96, 32 * max(gains)) <= R
+        return found | {"J": J, "steering": used, "settled": settled, "renewals": R}
+
+    def lags(self, x):
+        """The moving average of x over past chunks, less x itself."""
+        trace, lags = x[0], []
+        for value, chunk in zip(x, self.chunks, strict=True):
+            kept = np.exp(-2.0 * chunk.renewal)
+            trace = kept * trace + (1.0 - kept) * value
+            lags.append(trace - value)
+        return np.array(lags)
+
+    def late_share(self, y, x):
+        """The share of the response that is late, by generalised least squares for one number, and shrunk."""
+        d, lags = self.d, self.lags(x)
+        if len(y) < 4 * d + 8:
+            return 0.0
+        both, explained = self.slope(np.column_stack([x, lags]), y)
+        e = y - y.mean(axis=0) - explained
+        weight = np.linalg.inv(e.T @ e / len(e))
+        alone = lags - lags.mean(axis=0) - self.slope(x, lags)[1]
+        share = 0.0
+        for _ in range(3):
+            J = self.slope(x + share * lags, y)[0]
+            late, seen = alone @ J.T, alone @ both[:, d:].T
+            information = np.sum((late @ weight) * late)
+            raw = np.sum((late @ weight) * seen) / information
+            share = max(0.0, raw * (1 - 1 / (raw**2 * information))) if raw > 0 else 0.0
+        return share
 
     def slope(self, x, y):
         design = np.column_stack([np.ones(len(x)), x])
         slope = np.linalg.lstsq(design, y, rcond=None)[0][1:].T
         return slope, (x - x.mean(axis=0)) @ slope.T
 
-    def instrument(self, y, x, z, mean):
+    def instrument(self, y, x, z):
         base = x - z
         slope, explained = self.slope(base, y)
         e = y - y.mean(axis=0) - explained
         weight = np.linalg.inv(e.T @ e / len(e) * self.m)
         V, cross = self.m * z.T @ z, self.m * e.T @ z
         N = np.sqrt(np.trace(weight @ slope @ V @ slope.T))
-        whole = mean + slope
-        information = np.trace(weight @ whole @ V @ whole.T)
-        alpha = 1 + np.trace(weight @ (cross - slope @ V) @ whole.T) / information
-        return np.trace(weight @ cross @ slope.T) / N, N, alpha, 1 / np.sqrt(information), slope
+        spread = self.m * len(base) * np.cov(base.T, bias=True).reshape(self.d, self.d)
+        expected = N - self.d * np.trace(np.linalg.solve(spread, V)) / N
+        return np.trace(weight @ cross @ slope.T) / N, max(expected, 0.0)
 
     def chunk_hessian(self, whole, turn, rows):
         return self.hessian(self.point, rows)
@@ -232,10 +261,25 @@ class Twin:
             del edges[-2]
         seen = self.response(np.mean([c.H for c in self.chunks], axis=0) / self.m)
         self.J, self.renewals = seen["J"], seen["renewals"]
-        A, B = self.sums(self.J, range(count))
-        self.params = np.linalg.solve(A, B)
         batches = [self.sums(self.J, range(*edge)) for edge in pairwise(edges)]
+        if self.J.any():
+            weights = self.weights(edges)
+            batches = [(w * A_j, w * B_j) for w, (A_j, B_j) in zip(weights, batches, strict=True)]
+        A, B = (np.sum(part, axis=0) for part in zip(*batches, strict=True))
+        self.params = np.linalg.solve(A, B)
         self.influences = np.array([np.linalg.solve(A, B_j - A_j @ self.params) for A_j, B_j in batches])
+
+
+    def weights(self, edges):
+        """Batches count by how noisy theta was: linear in that, and uncorrelated with it as far as 1.1 allows."""
+        total = np.concatenate([[0.0], np.cumsum([c.noise for c in self.chunks])])
+        marks = [*self.marks, len(self.chunks)]
+        sums, rows = np.interp(edges, marks, total[marks]), self.m * np.diff(edges)
+        v = np.diff(sums) / rows
+        mean = np.average(v, weights=rows)
+        variance = np.average((v - mean) ** 2, weights=rows)
+        share = min(1.0, np.sqrt(0.1 * variance) / mean)
+        return np.maximum(1.0 - share * mean * (v - mean) / variance, 0.0)
 
 
 class GradientTwin(Twin):

@@ -50,7 +50,7 @@ def assert_identical(one, other):
         ("seed-logistic", {"dim": 2}, 9_100),
         ("ar-logistic", {"dim": 3}, 8_000),
         ("swap-game", {"rho": 0.9}, 12_000),
-        ("swap-game", {"rho": 0.5}, 20_000),
+        ("swap-game", {"rho": 0.5}, 30_000),
     ],
 )
 def test_auto_is_its_definition(name, settings, n, gradient_only):
@@ -79,6 +79,7 @@ def test_auto_is_its_definition(name, settings, n, gradient_only):
     assert result.n == 64 * len(twin.chunks)
     assert any("respond to theta" in note for note in result.diagnostics.notes) == bool(twin.J.any())
     assert (name == "swap-game") <= bool(twin.J.any())
+    assert learner._steered.settled == twin.settled == (n == 30_000)
 
 
 @MODES
@@ -400,6 +401,8 @@ def facts(**changes):
         ("near-singular", {"response": Response(np.eye(2), 0.9, 9.0, 12.0, renewals=20.0)}, "amplified 12 times"),
         ("feedback-undecided", {"response": Response(np.eye(2), 0.9, 9.0, 2.0)}, "declare feedback='none'"),
         ("feedback-rejected", {"response": Response(np.eye(2), 0.0, 9.0, 20.0, True)}, "20 times"),
+        ("feedback-rejected", {"response": Response(np.eye(2), 0.0, 9.0, 2.0, True)}, "uphill"),
+        ("curved-response", {"shifted": True}, "noisier"),
     ],
 )
 def test_each_warning_has_its_reason(flag, changes, words):

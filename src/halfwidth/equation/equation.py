@@ -59,6 +59,10 @@ class Equation:
         centre = inverted @ self.B.sum(axis=0)
         return centre, np.asarray(self.residuals(centre) @ inverted.T)
 
+    def weighted(self, weights: Vector) -> Equation:
+        """The same with batches that count for more or less (K,); their rows stay what they are."""
+        return Equation(weights[:, None, None] * self.A, weights[:, None] * self.B, self.rows)
+
     def residuals(self, centre: Vector) -> Vector:
         """r_j at any centre; matrices in single precision are widened one at a time."""
         if self.A.dtype == np.float64:

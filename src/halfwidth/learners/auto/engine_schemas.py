@@ -103,7 +103,7 @@ OBSERVED_SCHEMA = Schema(
 )
 STEERED_SCHEMA = Schema(
     "auto-steered",
-    1,
+    2,
     {
         **{name: Whole() for name in ("k", "chunks", "clipped")},
         "phase": Whole(0, 2, doc="0 moving, 1 averaging, 2 estimating"),
@@ -112,7 +112,7 @@ STEERED_SCHEMA = Schema(
         "whole": Whole(doc="how many chunks in a row make differences"),
         **{name: Real(0.0) for name in ("prior_rows", "hessian_rows", "bent")},
         "usual": Real(0.0, finite=False, doc="the usual decrement of the phase before"),
-        **{name: Bool() for name in ("differences", "detect", "learned", "jumps")},
+        **{name: Bool() for name in ("differences", "detect", "settled", "jumps")},
         "moving": Named(_tuple_of(Moving), doc="what every chunk changes"),
         "steering": Named(_tuple_of(Steering), doc="what stays between refreshes"),
         "hessian_sum": _MATRIX,
@@ -124,6 +124,13 @@ STEERED_SCHEMA = Schema(
         "dither": Named({"key": Whole(0, 1 << 62), "root": Optional(_MATRIX)}, doc="the signs added to theta"),
         "store": _STORE,
         "notes": Named(_NOTES, doc="moments of gradients and iterates"),
+        "excitation": Named(
+            {
+                "total": Real(0.0, doc="the sum of m eta since estimation began"),
+                "marks": Array(("turns", 2), low=0.0, doc="rows, and the sum up to them"),
+            },
+            doc="how noisy the deployed theta was",
+        ),
     },
     _WIDE,
     (_NOTED, Relation("have clipped no more than its chunks", lambda s: s["clipped"] <= s["chunks"])),

@@ -28,7 +28,7 @@ _WHOLE = (
     "whole",
 )
 _NUMBERS = ("prior_rows", "hessian_rows", "bent", "usual")
-_SWITCHES = ("differences", "detect", "learned", "jumps")
+_SWITCHES = ("differences", "detect", "settled", "jumps")
 _ARRAYS = ("hessian_sum", "prior", "bends")
 
 
@@ -48,6 +48,7 @@ def engine_state(engine: SteeredSums) -> dict[str, Any]:
         "dither": engine.dither.to_state(),
         "store": engine.store.to_state(),
         "notes": engine.notes.to_state(),
+        "excitation": engine.excitation.to_state(),
     }
 
 
@@ -68,5 +69,6 @@ def restore_engine(engine: SteeredSums, state: dict[str, Any]) -> None:
     engine.dither.restore(state["dither"])
     engine.store = restored_store(engine.store, state["store"], "engine.store")
     engine.notes.restore(state["notes"])
+    engine.excitation.restore(state["excitation"])
     if not len(engine.plan(most=1).steps):
         raise BadState("engine must leave a next chunk to be planned; nothing follows from its counts")

@@ -13,7 +13,10 @@ F is about chi-square with d^2 degrees of freedom when nothing responds, so J = 
 average over past chunks (`moments`), g = J x + G (x~ - x) has the whole response to a constant theta in J, whatever is
 still on its way. This regression takes the place of the one above where F of G, given x, is above d^2 + 3 sqrt(2) d. J
 alone enters the equation: a response that comes late differs from one that does not by sums of moves of theta, and
-these add up to nothing. Noise that stays correlated gives a G too, of the opposite sign.
+these add up to nothing. Noise that stays correlated gives a G too, of the opposite sign. A response that comes late by
+less than a chunk makes F small and J too small all the same. So, where F is not significant, one number is fitted, the
+share c of the response that is late, G = c J, and g is regressed on x + c (x~ - x); c is shrunk by 1 - 1 / t^2, t its
+ratio to its standard error, and zero where it is negative.
 
 **The instrument.** Noise that stays correlated for longer than a chunk gives a J_raw too, for theta follows the noise
 of earlier chunks: no regression on theta's own motion can tell the two apart (U. Forssell and L. Ljung 1999). A dither
@@ -44,7 +47,9 @@ The interval uses J. The steps use `kept` J with kept = 1 - d^2 / F, the positiv
 Stein (1961), which does not overshoot early on. The *gain* is the root mean square of (H + J)^-1 H per coordinate, or
 of (H + kept J)^-1 H: one can be far from singular while the other is not. Above 10, steps before J was known renewed
 theta less often than R says, and R is at most twice the smallest squared t-value of H + J, an eigenvalue of Omega^-1 (H
-+ J) V (H + J)'. Above 15, J is rejected unless feedback is detected.
++ J) V (H + J)'. Above 15, J is rejected unless feedback is detected. It is always rejected where H^-1 (H + J) has an
+eigenvalue without a positive real part: theta could not have settled at such a root, and the response was seen where it
+is far from linear.
 """
 
 from __future__ import annotations
@@ -160,7 +165,8 @@ def regress(moments: Moments, hessian: Vector, chunk_rows: int) -> Response:
     confirmed = instrument is not None and instrument.confirms
     gain = max(_gain(hessian, J), _gain(hessian, kept * J))
     R = max(min(R, seen.renewals(hessian + J)), 1.0) if LARGE_GAIN < gain < math.inf else R
-    if gain > LARGEST_GAIN and not (confirmed and math.isfinite(gain)):
+    too_large = gain > LARGEST_GAIN and not (confirmed and math.isfinite(gain))
+    if too_large or climbs(hessian, J):
         return Response(none, 0.0, evidence, gain, rejected=True, instrument=instrument)
     return Response(J, kept, evidence, gain, False, R, instrument, _strength(hessian, J), seen.memory_chunks)
 
@@ -171,6 +177,14 @@ def _gain(hessian: Vector, J: Vector) -> float:
         return math.sqrt(np.square(np.linalg.solve(hessian + J, hessian)).sum() / len(J))
     except np.linalg.LinAlgError:
         return math.inf
+
+
+def climbs(hessian: Vector, J: Vector) -> bool:
+    """Whether H^-1 (H + J) has an eigenvalue without a positive real part: no step could settle at such a root."""
+    try:
+        return bool(np.linalg.eigvals(np.linalg.solve(hessian, J)).real.min() <= -1.0)
+    except np.linalg.LinAlgError:
+        return False
 
 
 def _strength(hessian: Vector, J: Vector) -> float:

@@ -7,7 +7,7 @@ renews itself. With v = (g, x, x~ - x, 1) and w = (z, z~ - z): the sums of v v',
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -51,6 +51,12 @@ class Moments:
         if dithers.any():
             dithered, spread = dithered + dithers.T @ v, spread + dithers.T @ dithers
         return Moments(self.renewals + float(renewals.sum()), self.products + v.T @ v, dithered, spread)
+
+    def with_late(self, share: float) -> Moments:
+        """The same with x + share (x~ - x) in place of x."""
+        d, mixed = self.dim, np.eye(3 * self.dim + 1)
+        mixed[d : 2 * d, 2 * d : 3 * d] = share * np.eye(d)
+        return replace(self, products=mixed @ self.products @ mixed.T)
 
     def centred(self, chunk_rows: int, *, base: bool = False, slow: bool = False) -> tuple[Vector, Vector, Vector]:
         """C, V and the sum of g g', about their means, for the regression on x, and on its trace if `slow`.

@@ -22,6 +22,7 @@ from halfwidth.inference.longrun import long_run_covariance
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import given_status, status
+from halfwidth.learners.auto.excitation import Profile
 from halfwidth.learners.auto.feedback import Feedback, Response
 from halfwidth.learners.auto.given import GivenRows
 from halfwidth.learners.auto.observed import Observed
@@ -85,12 +86,21 @@ def _variance(influences: Vector, rows: Vector, response: Response) -> tuple[Vec
     return long_run.covariance * np.outer(factors, factors), long_run.degrees_of_freedom
 
 
+def engine_profile(engine: Steered, equation: Equation) -> Profile | None:
+    """How noisy the deployed theta was in each batch."""
+    return Profile.of(engine.excitation.of_batches(engine.began, engine.k, equation.rows), equation.rows)
+
+
 def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> AutoResult:
     """What a steered engine says now."""
     response = engine.response()
     Q, D = engine.corrections()
     equation = Equation.of(engine.store, response.J if response.kept > 0.0 else None, Q, D)
     truncations = tuple(engine.truncations)
+    profile = engine_profile(engine, equation) if response.kept > 0.0 else None
+    shifted = profile is not None and profile.shifts(shown_only(equation)[0].solve()[1])
+    if profile is not None:
+        equation = equation.weighted(profile.weights)
     result = batch_means_result(equation, engine.steering.origin, response, name, truncations, engine.m)
     facts = status.Facts(
         n_seen=n_seen,
@@ -105,6 +115,7 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         restarts=engine.restarts,
         truncations=truncations,
         jumps=engine.jumps,
+        shifted=shifted,
         detect=engine.detect,
         hidden=tuple(np.flatnonzero(result.unidentified).tolist()),
     )

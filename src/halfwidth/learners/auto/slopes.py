@@ -13,6 +13,7 @@ from halfwidth.learners.auto.moments import FORGET, UNKNOWN, Moments
 SLOW = 3.0
 TINY = 1e-300
 _ROUNDING = 1e-9
+_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -20,9 +21,9 @@ class Slope:
     """What least squares says: J, and how well it is seen."""
 
     J: Vector
+    omega: Vector
     spread: Vector
     """Of x, less what its trace explains of it where the response is slow."""
-    omega: Vector
     inflation: float
     """Of the variance of J, where the trace takes part."""
     memory_chunks: float
@@ -30,21 +31,42 @@ class Slope:
     @classmethod
     def of(cls, moments: Moments, chunk_rows: int, slow: bool) -> Slope:
         d, n = moments.dim, moments.chunks
-        slope, omega, V = regression(moments, chunk_rows, slow=slow)
         if not slow:
-            return cls(slope, V, omega, 1.0, 1.0)
+            late = late_share(moments, chunk_rows)
+            return cls(*regression(moments.with_late(late), chunk_rows), 1.0, 1.0)
+        slope, omega, V = regression(moments, chunk_rows, slow=True)
         J, G, V_x = slope[:, :d], slope[:, d:], V[:d, :d]
         spread = V_x - V[:d, d:] @ np.linalg.solve(regular(V[d:, d:]), V[d:, :d])
         inflation = max(float(np.trace(np.linalg.solve(regular(spread), V_x))) / d, 1.0)
         against = np.linalg.solve(omega, J) @ V_x
         share = float(np.sum(against * G)) / max(float(np.sum(against * J)), TINY)
         kept = math.exp(-FORGET * moments.renewals / n) if moments.renewals > 0.0 else UNKNOWN
-        return cls(J, spread, omega, inflation, 1.0 + max(share, 0.0) * kept / (1.0 - kept))
+        return cls(J, omega, spread, inflation, 1.0 + max(share, 0.0) * kept / (1.0 - kept))
 
     def renewals(self, jacobian: Vector) -> float:
         """How often theta was renewed in the slowest direction if this is the Jacobian."""
         squares = np.linalg.solve(self.omega, jacobian @ self.spread @ jacobian.T)
         return 2.0 * max(float(np.linalg.eigvals(squares).real.min()), 0.0)
+
+
+def late_share(moments: Moments, chunk_rows: int) -> float:
+    """The share c of the response that is late, G = c J, shrunk by its own error; 0 where it is negative.
+
+    One number instead of d^2 of them: it is found where the trace as a whole is not significant.
+    """
+    d = moments.dim
+    if moments.chunks < 4 * d + 8:
+        return 0.0
+    slope, omega, V = regression(moments, chunk_rows, slow=True)
+    J, G, share = regression(moments, chunk_rows)[0], slope[:, d:], 0.0
+    spread = V[d:, d:] - V[d:, :d] @ np.linalg.solve(regular(V[:d, :d]), V[:d, d:])
+    for _ in range(_ROUNDS):
+        against = np.linalg.solve(omega, J) @ spread
+        size = max(float(np.sum(against * J)), TINY)
+        seen = float(np.sum(against * G)) / size
+        share = max(seen - 1.0 / (seen * size), 0.0) if seen > 0.0 else 0.0
+        J = regression(moments.with_late(share), chunk_rows)[0]
+    return share
 
 
 def is_slow(moments: Moments, chunk_rows: int) -> bool:

@@ -8,9 +8,10 @@
 | `clipped-steps`      | more than a fifth of the steps were clipped (two where J = 0 and noise is correlated): the  |
 |                      | loss bends more than its mean Hessian says                                                  |
 | `not-settled`        | the linearisation point moved, lately, through a region where the loss is far from quadratic |
-| `feedback-rejected`  | feedback was seen, but with it the Jacobian would be singular: it is not corrected for      |
+| `feedback-rejected`  | feedback was seen, but with it the Jacobian would be singular, or climb: not corrected for  |
 | `near-singular`      | the feedback nearly cancels the Hessian, and its slope is uncertain by more than a sixth     |
 | `feedback-undecided` | a response is seen that may be correlated noise: the dither has not told the two apart yet  |
+| `curved-response`    | batches in which the deployed theta was noisier say something else, beyond chance           |
 | `jumping-gradient`   | the gradient jumps: differences on a chunk say little about its mean field                  |
 | `exact-fit`          | the batches of some coefficient do not differ at all: there is no noise to measure          |
 | `unidentified`       | no row has shown some coefficient: its interval is refused                                  |
@@ -51,6 +52,8 @@ class Facts:
     restarts: int
     truncations: tuple[int, ...] = ()
     jumps: bool = False
+    shifted: bool = False
+    """Whether the root moves with the noise of the deployed theta."""
     detect: bool = True
     dithers: bool = True
     """Whether the engine chooses what is deployed."""
@@ -147,9 +150,11 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
 def _feedback_flags(facts: Facts) -> list[Flag]:
     response = facts.response
     if response.rejected:
+        amplified = f"amplify errors {response.gain:.0f} times (limit {LARGEST_GAIN:.0f})"
         text = (
-            f"the data respond to theta, but correcting for it would amplify errors {response.gain:.0f} times (limit "
-            f"{LARGEST_GAIN:.0f}): not corrected, and the interval is likely too short. Feed more rows"
+            "the data respond to theta, but correcting for it would "
+            f"{amplified if response.gain > LARGEST_GAIN else 'turn steps uphill'}: not corrected, and the interval is "
+            "likely too short. Feed more rows, or start nearer to the solution (theta_0)"
         )
         return [("feedback-rejected", text)]
     if response.gain > LARGE_GAIN and response.renewals < FEW_RENEWALS:
@@ -164,4 +169,10 @@ def _feedback_flags(facts: Facts) -> list[Flag]:
             "two apart yet. Feed more rows, or declare feedback='none' if data cannot respond"
         )
         return [("feedback-undecided", text)]
+    if facts.shifted:
+        text = (
+            "batches in which the deployed theta was noisier say something else: the data respond in a curve, or "
+            "slowly, and a bias is likely left. Feed more rows"
+        )
+        return [("curved-response", text)]
     return []

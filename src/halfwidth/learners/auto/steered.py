@@ -10,11 +10,12 @@ Rows are gathered into chunks of m; theta is deployed for a whole chunk and move
 | every 20% more rows | a refresh: mean Hessian H, feedback J, preconditioner P = (H + J)^-1, linearisation point |
 
 N0 is the first multiple of m from max(512, 10 d, 4 m) on; while decrements are still falling, the first phase goes on.
-Steps are min(k^-0.505, 0.35 / (m + d + 1)) for the chunk's gradient sum, and at most k^-2/3 once a feedback was seen
-over 32 renewals of theta times its gain (`feedback`): one that is curved in theta shifts the centre by a multiple of
-the variance of the deployed theta, which is of the order of the step, and with k^-0.505 that stays the same number of
-standard errors at every n. Any earlier, theta would not move enough to show what the feedback is. At a refresh the
-linearisation point moves to
+Steps are min(k^-0.505, 0.35 / (m + d + 1)) for the chunk's gradient sum: theta must move about to show what the feedback
+is. Once feedback is detected, over 96 renewals of theta and 32 times its gain (`feedback`), the engine is *settled*:
+theta goes to the linearisation point at every refresh and takes steps of 1/k from there, which keeps it at the root of
+all rows. A response that is curved in theta shifts the centre by a multiple of the variance of the deployed theta, which
+is of the order of the step: larger steps would leave a bias, and rows from before count for less (`excitation`). At a
+refresh the linearisation point moves to
 
     (sum A' + n_0 (H + J))^-1 (sum B' + n_0 (H + J) point_0),
 
@@ -48,7 +49,7 @@ from halfwidth.learners.auto.steered_sums import BATCH_CHUNKS, SteeredSums
 from halfwidth.learners.auto.steps import SHRINK
 
 FEWEST_BATCHES = 4
-_LEARNED_RENEWALS = 32.0
+_ENOUGH_RENEWALS, _RENEWALS_PER_GAIN = 96.0, 32.0
 _GROWTH, _FEEDBACK_GROWTH = 1.2, 1.5
 _RESTART_UNTIL = 64
 _WIDER = 4.0
@@ -73,7 +74,9 @@ class Steered(SteeredSums):
     def _advance(self, done: int, clipped: int, event: int) -> None:
         s, last = self.steering, self.notes.pages.gradient[self.notes.noted + done - 1]
         hidden = last != 0.0  # coordinates in which the gradient is there, while its differences may not be
-        self.notes.note(self.m * self._steps(done), s.point - s.origin, self.bends)
+        steps, dithered = self._steps(done), self.dither.root is not None
+        self.notes.note(self.m * steps, s.point - s.origin, self.bends)
+        self.excitation.add(self.m * float((steps + self._plain_steps(done) if dithered else steps).sum()))
         self.k += done * self.m
         self.chunks += done
         self.clipped += clipped
@@ -138,6 +141,7 @@ class Steered(SteeredSums):
         self.hessian_rows += self.store.rows
         self._begin_at(self.steering.point.copy())
         self.began = self.k
+        self.excitation.begin(self.k)
         self.next_refresh = self.next_feedback = self.k + self.k // 4
         if self.differences:
             self.turn, self.whole = 0, max(8, self.first // self.m)
@@ -162,11 +166,12 @@ class Steered(SteeredSums):
         self.gain.reset(max(SHRINK * self.gain.share, 1e-6))
         self.moving.guard[:] = 0.0
         self.phase, self.phase_ends, self.usual = 0, self.k + 2 * self.first, math.inf
-        self.began, self.learned, self.turn, self.whole = 0, False, 0, 2 * self.first // self.m
+        self.began, self.settled, self.turn, self.whole = 0, False, 0, 2 * self.first // self.m
 
     def _refresh(self) -> None:
         """Renew preconditioner, feedback and linearisation point."""
         H = self.mean_hessian()
+        self.excitation.mark(self.k)
         if self.phase < 2:
             self.next_refresh = self.k + max(4 * self.m, self.k // 5)
         else:
@@ -182,9 +187,10 @@ class Steered(SteeredSums):
         response = regress(self.notes.moments(), H, self.m)
         if response.kept > 0.0 or not self.truncations:
             self._use_feedback(response.steering)
-        self.learned = response.kept > 0.0 and response.renewals >= _LEARNED_RENEWALS * response.gain
+        enough = max(_ENOUGH_RENEWALS, _RENEWALS_PER_GAIN * response.gain)
+        self.settled = response.detected and response.renewals >= enough
         self.dither.shape(self._noise_root() if response.doubtful else None)
-        if response.doubtful:
+        if response.suspected and not self.settled:
             self.next_feedback = int(_GROWTH * self.k)
 
     def _move_point(self, H: Vector) -> None:
@@ -203,6 +209,8 @@ class Steered(SteeredSums):
         self.bends[:] = self.m * (H @ (s.point - s.origin))
         self.moving.D[:] = self.moving.spread[:] = 0.0
         self.weighed = 0
+        if self.settled:
+            self.moving.theta[:] = s.point
 
     def _weigh(self) -> None:
         """The last move is weighed: correct all rows from before it, or restart from here if it was too curved."""

@@ -13,13 +13,14 @@ from halfwidth.learners.auto.arguments import Cursor, Moving, Plan, Steering
 from halfwidth.learners.auto.dither import Dither
 from halfwidth.learners.auto.engine_schemas import NOTES, WEIGHED_CHUNKS
 from halfwidth.learners.auto.engine_state import engine_state, restore_engine
+from halfwidth.learners.auto.excitation import Excitation
 from halfwidth.learners.auto.feedback import Response, regress
 from halfwidth.learners.auto.moments import FeedbackNotes
 from halfwidth.learners.auto.slopes import regression
 from halfwidth.learners.auto.steps import Gain, preconditioner
 from halfwidth.schedules import PowerStep
 
-STEP, FEEDBACK_STEP = PowerStep(1.0, 0.505), PowerStep(1.0, 2.0 / 3.0)
+STEP = PowerStep(1.0, 0.505)
 BATCH_CHUNKS, FEWEST_CHUNKS = 4, 4
 _DIFFERENCED = 4
 _SHORT_CHUNK = 128
@@ -51,12 +52,13 @@ class SteeredSums:
         self.steering = Steering(points[0], points[1], points[2], matrices[1], matrices[2], np.zeros(dim), spacing)
         self.store = BatchStore(dim, self.batch_rows, most_batches(dim), deployed=True)
         self.notes = FeedbackNotes(dim)
+        self.excitation = Excitation()
         self.hessian_sum, self.hessian_rows = np.zeros((dim, dim)), 0.0
         self.prior = np.zeros(dim)
         self.bends = np.zeros(dim)
         self.weighed: int | None = None  # chunks since the point moved, until the move is weighed
         self.next_refresh = self.next_feedback = 0
-        self.bent, self.learned, self.usual = 0.0, False, math.inf
+        self.bent, self.settled, self.usual = 0.0, False, math.inf
         self.jumps = False  # whether differences of a gradient vanished where the gradient did not
         self.turn, self.whole = (
             0,
@@ -149,7 +151,7 @@ class SteeredSums:
         """The steps of the next chunks, as planned."""
         steps = np.minimum(self._plain_steps(chunks), self.gain.ahead(chunks) / self.m)
         ends = self.k + self.m * np.arange(1, chunks + 1)
-        return np.minimum(steps, FEEDBACK_STEP(ends)) if self.learned else steps
+        return np.minimum(steps, 1.0 / ends) if self.settled else steps
 
     def _plain_steps(self, chunks: int) -> Vector:
         """The same without feedback, once they are as large as they may be."""

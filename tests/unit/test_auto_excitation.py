@@ -1,0 +1,99 @@
+"""Batches that count for less where the deployed theta was noisier, late shares of a response, and roots that climb."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from halfwidth.equation import Equation
+from halfwidth.learners.auto import Auto
+from halfwidth.learners.auto.excitation import Excitation, Profile
+from halfwidth.learners.auto.feedback import climbs, regress
+from halfwidth.learners.auto.slopes import late_share, regression
+from halfwidth.problems import problem
+from test_auto_slow_feedback import M, slow_world
+
+ROWS = np.full(40, 100.0)
+NOISE = np.where(np.arange(40) < 4, 1.0, 0.02)
+
+
+def test_the_noise_of_batches_is_that_of_a_slow_twin():
+    rng = np.random.default_rng(0)
+    per_row = np.repeat(rng.uniform(0.5, 1.0, 8), 250)  # even between marks
+    seen = Excitation()
+    seen.begin(1_000)
+    for at in range(0, 2_000, 250):
+        seen.add(float(per_row[at : at + 250].sum()))
+        if at < 1_750:
+            seen.mark(1_000 + at + 250)
+    rows = np.array([100.0, 300.0, 600.0, 1_000.0])
+    edges = np.concatenate([[0], np.cumsum(rows)]).astype(int)
+    twin = [per_row[a:b].mean() for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    np.testing.assert_allclose(seen.of_batches(1_000, 3_000, rows), twin, rtol=1e-12)
+
+
+def test_weights_take_their_share_of_a_shift_off_and_cost_what_they_may():
+    profile = Profile.of(NOISE, ROWS)
+    shift = 3.0 * NOISE
+    weighted = np.average(shift, weights=profile.weights)
+    assert weighted == pytest.approx((1.0 - profile.share) * shift.mean(), rel=1e-9)
+    assert 0.7 < profile.share < 1.0
+    assert 40 * np.square(profile.weights).sum() / profile.weights.sum() ** 2 <= 1.1 + 1e-9
+    even = Profile.of(np.linspace(1.0, 0.5, 40), ROWS)  # nothing is quiet: a small share, at the full cost
+    assert even.share < 0.1
+    assert 40 * np.square(even.weights).sum() / even.weights.sum() ** 2 == pytest.approx(1.1)
+    assert Profile.of(np.ones(40), ROWS) is None
+
+
+def test_weighted_batches_are_repeated_batches():
+    rng = np.random.default_rng(1)
+    A, B = rng.standard_normal((4, 2, 2)) + 5 * np.eye(2), rng.standard_normal((4, 2))
+    equation = Equation(A, B, np.ones(4))
+    twice = Equation(np.concatenate([A, A[:2]]), np.concatenate([B, B[:2]]), np.ones(6))
+    weighted = equation.weighted(np.array([2.0, 2.0, 1.0, 1.0]))
+    np.testing.assert_allclose(weighted.solve()[0], twice.solve()[0], rtol=1e-12)
+
+
+def test_a_shift_is_seen_and_chance_is_not():
+    rng, profile = np.random.default_rng(2), Profile.of(NOISE, ROWS)
+    draws = rng.standard_normal((1_000, 40, 5))
+    draws -= draws.mean(axis=1, keepdims=True)
+    assert np.mean([profile.shifts(draw) for draw in draws]) < 0.008
+    shift = 3.0 * (NOISE - NOISE.mean())
+    assert np.mean([profile.shifts(draw + shift[:, None]) for draw in draws[:100]]) > 0.9
+
+
+def test_a_response_that_is_late_by_less_than_a_chunk_is_seen_whole():
+    worlds = [slow_world(0.8, seed, chunks=600, step=0.3) for seed in range(30)]
+    found = [regress(moments, np.eye(1), M).J[0, 0] for moments in worlds]
+    assert np.mean([late_share(moments, M) for moments in worlds]) > 0.15
+    assert np.mean(found) == pytest.approx(-0.5, abs=0.05)
+    assert np.mean([regression(moments, M)[0][0, 0] for moments in worlds]) > -0.46  # without it
+
+
+def test_a_response_at_once_has_no_late_share():
+    late = [late_share(slow_world(0.0, seed, chunks=600, step=0.3), M) for seed in range(30)]
+    assert np.mean(late) < 0.08
+
+
+def test_a_root_that_no_step_could_settle_at_is_rejected():
+    assert climbs(np.eye(2), np.diag([-1.5, 0.5]))
+    assert not climbs(np.eye(2), np.array([[0.0, -5.0], [5.0, 0.0]]))  # a rotation
+    assert not climbs(np.eye(2), np.diag([-0.9, 8.0]))
+
+
+def test_theta_goes_to_the_root_once_feedback_is_known():
+    learner = Auto(problem("performative-mean", dim=2), seed=3).run(40_000)
+    engine = learner._steered
+    assert engine.settled
+    early, late = engine.excitation.of_batches(engine.began, engine.k, np.array([10_000.0, 20_000.0, 4_000.0]))[[0, 2]]
+    assert late < 0.05 * early
+    near = np.abs(learner.theta - learner.result().params) / learner.result().bse
+    assert near.max() < 3.0
+
+
+@pytest.mark.parametrize("seed", [1085, 1344])
+def test_a_response_seen_through_a_mirror_is_doubted(seed):
+    """Theta crosses to where the spread is negative, and the slope that is seen on the way is that of no root."""
+    result = Auto(problem("mixed-logistic", people=25), seed=seed).run(125_000).result()
+    assert result.status != "ok"
