@@ -155,7 +155,7 @@ class Twin:
         d = self.d
         y, x, z, R = self.regression(self.chunks)
         count, none = len(y), np.zeros_like(mean)
-        slope, explained = self.slope(x, y)
+        explained = self.slope(x, y)[1]
         noise = np.cov(y.T, bias=True).reshape(d, d)
         F = np.trace(np.linalg.solve(noise, explained.T @ explained)) * (count - d - 1) / count
         found = {"J": none, "steering": none, "settled": False, "doubtful": False, "renewals": np.inf}
@@ -268,7 +268,6 @@ class Twin:
         A, B = (np.sum(part, axis=0) for part in zip(*batches, strict=True))
         self.params = np.linalg.solve(A, B)
         self.influences = np.array([np.linalg.solve(A, B_j - A_j @ self.params) for A_j, B_j in batches])
-
 
     def weights(self, edges):
         """Batches count by how noisy theta was: linear in that, and uncorrelated with it as far as 1.1 allows."""

@@ -8,7 +8,7 @@ import pytest
 from halfwidth.learners.auto import Auto
 from halfwidth.learners.auto.feedback import regress
 from halfwidth.learners.auto.moments import NOTES, FeedbackNotes
-from halfwidth.learners.auto.slopes import regression
+from halfwidth.learners.auto.slopes import late_share, regression
 from halfwidth.problems import problem
 
 M = 64
@@ -76,6 +76,19 @@ def test_negative_control_without_the_trace_a_slow_response_looks_small():
 def test_a_response_at_once_is_not_called_slow():
     found = [regress(slow_world(0.0, seed, chunks=800), np.eye(1), M).memory_chunks for seed in range(40)]
     assert np.mean(np.array(found) == 1.0) >= 0.85
+
+
+def test_a_response_that_is_late_by_less_than_a_chunk_is_seen_whole():
+    worlds = [slow_world(0.8, seed, chunks=600, step=0.3) for seed in range(30)]
+    found = [regress(moments, np.eye(1), M).J[0, 0] for moments in worlds]
+    assert np.mean([late_share(moments, M) for moments in worlds]) > 0.15
+    assert np.mean(found) == pytest.approx(-0.5, abs=0.05)
+    assert np.mean([regression(moments, M)[0][0, 0] for moments in worlds]) > -0.46  # without it
+
+
+def test_a_response_at_once_has_no_late_share():
+    late = [late_share(slow_world(0.0, seed, chunks=600, step=0.3), M) for seed in range(30)]
+    assert np.mean(late) < 0.08
 
 
 def test_feedback_that_nearly_cancels_the_gradient_is_corrected_for():

@@ -10,11 +10,11 @@ Rows are gathered into chunks of m; theta is deployed for a whole chunk and move
 | every 20% more rows | a refresh: mean Hessian H, feedback J, preconditioner P = (H + J)^-1, linearisation point |
 
 N0 is the first multiple of m from max(512, 10 d, 4 m) on; while decrements are still falling, the first phase goes on.
-Steps are min(k^-0.505, 0.35 / (m + d + 1)) for the chunk's gradient sum: theta must move about to show what the feedback
-is. Once feedback is detected, over 96 renewals of theta and 32 times its gain (`feedback`), the engine is *settled*:
-theta goes to the linearisation point at every refresh and takes steps of 1/k from there, which keeps it at the root of
-all rows. A response that is curved in theta shifts the centre by a multiple of the variance of the deployed theta, which
-is of the order of the step: larger steps would leave a bias, and rows from before count for less (`excitation`). At a
+Steps are min(k^-0.505, 0.35 / (m + d + 1)) for the chunk's gradient sum: theta must move to show what the feedback is.
+Once feedback is detected, over 96 renewals of theta and 32 times its gain (`feedback`), the engine is *settled*: theta
+goes to the linearisation point at every refresh and takes steps of 1/k from there, which keeps it at the root of all
+rows. A response that is curved in theta shifts the centre by a multiple of the variance of the deployed theta, which is
+of the order of the step: larger steps would leave a bias, and rows from before count for less (`excitation`). At a
 refresh the linearisation point moves to
 
     (sum A' + n_0 (H + J))^-1 (sum B' + n_0 (H + J) point_0),
@@ -26,9 +26,9 @@ was not nearly linear along it (`bent` above 0.3), estimation restarts there.
 An excursion (`absorb`) ends an attempt: theta goes back, to where estimation began or to theta_0, steps shrink, every
 sum starts afresh, and J is what the excursion itself showed. This is the truncation of the paper's Algorithm 1.
 
-Without a Hessian, differences of gradients make one on every fourth chunk, forwards and backwards in turn, and on each
-of the first chunks; the chunks between take over the last one. The spacing is 1/20 of what one row moves a Newton step
-by; it widens fourfold in coordinates where the gradient does not change, as with a loss whose gradient jumps.
+Without a Hessian, differences make one on every fourth chunk, forwards and backwards in turn, and on each of the first
+ones; chunks between take over the last. The spacing is 1/20 of what one row moves a Newton step by; it widens fourfold
+in coordinates where the gradient does not change, as with a loss whose gradient jumps.
 """
 
 from __future__ import annotations
@@ -74,9 +74,8 @@ class Steered(SteeredSums):
     def _advance(self, done: int, clipped: int, event: int) -> None:
         s, last = self.steering, self.notes.pages.gradient[self.notes.noted + done - 1]
         hidden = last != 0.0  # coordinates in which the gradient is there, while its differences may not be
-        steps, dithered = self._steps(done), self.dither.root is not None
-        self.notes.note(self.m * steps, s.point - s.origin, self.bends)
-        self.excitation.add(self.m * float((steps + self._plain_steps(done) if dithered else steps).sum()))
+        self.notes.note(self.m * self._steps(done), s.point - s.origin, self.bends)
+        self.excitation.add(self.m * self._noise(done))
         self.k += done * self.m
         self.chunks += done
         self.clipped += clipped
@@ -183,15 +182,14 @@ class Steered(SteeredSums):
             self._move_point(H)
 
     def _learn_feedback(self, H: Vector) -> None:
-        self.next_feedback = int(_FEEDBACK_GROWTH * self.k)
         response = regress(self.notes.moments(), H, self.m)
         if response.kept > 0.0 or not self.truncations:
             self._use_feedback(response.steering)
         enough = max(_ENOUGH_RENEWALS, _RENEWALS_PER_GAIN * response.gain)
         self.settled = response.detected and response.renewals >= enough
         self.dither.shape(self._noise_root() if response.doubtful else None)
-        if response.suspected and not self.settled:
-            self.next_feedback = int(_GROWTH * self.k)
+        sooner = response.suspected and not self.settled
+        self.next_feedback = int((_GROWTH if sooner else _FEEDBACK_GROWTH) * self.k)
 
     def _move_point(self, H: Vector) -> None:
         s, rows = self.steering, self.store.rows
@@ -207,10 +205,9 @@ class Steered(SteeredSums):
         s.previous[:] = s.point
         s.point[:] = target
         self.bends[:] = self.m * (H @ (s.point - s.origin))
+        self.moving.theta[:] = target if self.settled else self.moving.theta
         self.moving.D[:] = self.moving.spread[:] = 0.0
         self.weighed = 0
-        if self.settled:
-            self.moving.theta[:] = s.point
 
     def _weigh(self) -> None:
         """The last move is weighed: correct all rows from before it, or restart from here if it was too curved."""

@@ -153,6 +153,11 @@ class SteeredSums:
         ends = self.k + self.m * np.arange(1, chunks + 1)
         return np.minimum(steps, 1.0 / ends) if self.settled else steps
 
+    def _noise(self, chunks: int) -> float:
+        """The sum over the next chunks of the step, and of that by which they are dithered."""
+        total = float(self._steps(chunks).sum())
+        return total if self.dither.root is None else total + float(self._plain_steps(chunks).sum())
+
     def _plain_steps(self, chunks: int) -> Vector:
         """The same without feedback, once they are as large as they may be."""
         ends = self.k + self.m * np.arange(1, chunks + 1)
