@@ -58,3 +58,13 @@ def test_what_mypy_is_told_to_ignore_is_little_and_has_a_reason():
     lines = [line for path in FILES for line in path.read_text(encoding="utf-8").splitlines() if "type: ignore" in line]
     assert 0 < len(lines) <= MOST_IGNORED
     assert [line for line in lines if not REASON.search(line)] == []
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("__init__.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_package_that_has_names_says_which_are_public(path):
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    names = [
+        node for node in body if isinstance(node, ast.ImportFrom | FUNCTIONS) and "__future__" not in ast.unparse(node)
+    ]
+    public = [node for node in body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"]
+    assert not names or public

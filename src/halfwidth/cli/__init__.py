@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 
+__all__ = ["main"]
+
 _BAD_INPUT = 2
 _CLOSED_PIPE = 141  # 128 + SIGPIPE, which is what ends other programs in front of `head`
 
 
 def main() -> None:
-    """The `halfwidth` command; what is wrong with the input is said in one line, with exit code 2.
+    """Run the `halfwidth` command; what is wrong with the input is said in one line, with exit code 2.
 
     A signal raises `Interrupted` from here on. Until the command runs this may happen inside an import, which turns it
     into errors of its own: whatever comes out then is the interruption.

@@ -40,7 +40,7 @@ def _fits(state: State) -> bool:
     return (
         open_ < K
         and K % 2 == 0
-        and 2 * capacity_for(max(dim, 1)) >= K  # room is made for them all
+        and 2 * capacity_for(max(dim, 1)) >= K  # memory is taken for them all
         and state["T"].shape[1] in (0, dim)
         and state["first_length"] * powers == state["length"]
         and powers & (powers - 1) == 0

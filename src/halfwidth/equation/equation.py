@@ -28,7 +28,15 @@ from halfwidth.kernels.arrays import Vector
 
 @dataclass(frozen=True)
 class Equation:
-    """A_j (K, d, d) and B_j (K, d), one for each batch, with the rows n_j."""
+    """The linearised equation of K batches: sum_j A_j c = sum_j B_j, in coordinates relative to a reference.
+
+    Parameters
+    ----------
+    A, B : ndarray of shape (K, d, d) and (K, d)
+        The matrices and right sides of the batches.
+    rows : ndarray of shape (K,)
+        The rows n_j of the batches.
+    """
 
     A: Vector
     B: Vector
@@ -42,7 +50,22 @@ class Equation:
         Q: Vector | None = None,
         D: Vector | None = None,
     ) -> Equation:
-        """The equation of a store's batches, with the slope of the feedback and the correction, if there are any."""
+        """Return the equation of the batches of a store.
+
+        Parameters
+        ----------
+        store : BatchStore or Sums
+            The sums of the batches.
+        J : ndarray of shape (d, d), optional
+            The slope of the feedback.
+        Q, D : ndarray of shape (d,), optional
+            What the expansions leave out per row, and the share that rows since the last move get back.
+
+        Returns
+        -------
+        Equation
+            One batch for each of the store's, the open one joined to its neighbour while it is short.
+        """
         sums = store.closed() if isinstance(store, BatchStore) else store
         A, B, rows = sums.H, sums.b, sums.n[:, None]
         if J is not None:
@@ -54,7 +77,18 @@ class Equation:
         return cls(A, B, sums.n)
 
     def solve(self) -> tuple[Vector, Vector]:
-        """The root c, relative to the reference, and the influence of every batch (K, d)."""
+        """Return the root and what every batch adds to its error.
+
+        Returns
+        -------
+        tuple of ndarray
+            The root c (d,), relative to the reference, and the influences (K, d).
+
+        Raises
+        ------
+        NotIdentified
+            The sum of the A_j is singular or not finite.
+        """
         inverted = inverse(self.A.sum(axis=0))
         centre = inverted @ self.B.sum(axis=0)
         return centre, np.asarray(self.residuals(centre) @ inverted.T)
@@ -64,17 +98,47 @@ class Equation:
         return Equation(weights[:, None, None] * self.A, weights[:, None] * self.B, self.rows)
 
     def residuals(self, centre: Vector) -> Vector:
-        """r_j at any centre; matrices in single precision are widened one at a time."""
+        """Return the residuals of the batches; matrices in single precision are widened one at a time.
+
+        Parameters
+        ----------
+        centre : ndarray of shape (d,)
+            Any c, relative to the reference.
+
+        Returns
+        -------
+        ndarray of shape (K, d)
+            B_j - A_j c.
+        """
         if self.A.dtype == np.float64:
             return np.asarray(self.B - self.A @ centre)
         return np.array([b - H @ centre for H, b in zip(self.A, self.B, strict=True)])
 
     def centred_residuals(self, centre: Vector) -> Vector:
-        """r_j less their mean per row: where a correction or a penalty moved the root, they no longer add up to 0."""
+        """Return the residuals less their mean per row.
+
+        Where a correction or a penalty moved the root, the residuals themselves no longer add up to zero.
+
+        Parameters
+        ----------
+        centre : ndarray of shape (d,)
+            Any c, relative to the reference.
+
+        Returns
+        -------
+        ndarray of shape (K, d)
+            The centred r_j.
+        """
         residuals = self.residuals(centre)
         residuals -= np.outer(self.rows / self.rows.sum(), residuals.sum(axis=0))
         return residuals
 
     def in_pairs(self) -> Equation:
-        """The same with neighbouring batches merged; an odd first one joins the first pair."""
+        """Return the same equation with neighbouring batches merged.
+
+        Returns
+        -------
+        Equation
+            Half as many batches; an odd first one joins the first pair.
+        """
         return Equation(*(in_pairs(array) for array in (self.A, self.B, self.rows)))

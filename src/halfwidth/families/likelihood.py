@@ -74,7 +74,8 @@ class Likelihood:
         Parameters
         ----------
         dispersion : float
-            The sum of squared scores over that of their mean weights.
+            The sum of squared scores over that of their mean weights; where those are all one, as for the gamma family,
+            it is Pearson's.
 
         Returns
         -------
