@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from halfwidth.docstrings import share_arguments
 from halfwidth.equation.batch_store import BatchStore
 from halfwidth.equation.batch_sums import Sums
 from halfwidth.equation.linear_algebra import inverse
@@ -26,6 +27,10 @@ from halfwidth.inference.batch_result import in_pairs
 from halfwidth.kernels.arrays import Vector
 
 
+@share_arguments("""
+    centre : ndarray of shape (d,)
+        Any c, relative to the reference.
+""")
 @dataclass(frozen=True)
 class Equation:
     """The linearised equation of K batches: sum_j A_j c = sum_j B_j, in coordinates relative to a reference.
@@ -100,11 +105,6 @@ class Equation:
     def residuals(self, centre: Vector) -> Vector:
         """Return the residuals of the batches; matrices in single precision are widened one at a time.
 
-        Parameters
-        ----------
-        centre : ndarray of shape (d,)
-            Any c, relative to the reference.
-
         Returns
         -------
         ndarray of shape (K, d)
@@ -118,11 +118,6 @@ class Equation:
         """Return the residuals less their mean per row.
 
         Where a correction or a penalty moved the root, the residuals themselves no longer add up to zero.
-
-        Parameters
-        ----------
-        centre : ndarray of shape (d,)
-            Any c, relative to the reference.
 
         Returns
         -------
