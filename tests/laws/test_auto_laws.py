@@ -1,13 +1,16 @@
-"""The laws of learners for `auto`, which takes no step, warm start or burn-in: pieces, and states that resume.
+"""The laws of `test_learner_laws.py` for `auto`, which takes no step, warm start or burn-in: a table of its own.
 
 A row of the table is a way in which rows come, and whether a Hessian and feedback are looked at.
 """
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from halfwidth import Auto, OverlappingBatchMeans
-from halfwidth.errors import BadState
+from halfwidth.errors import BadState, InputError
+from halfwidth.learners.auto import given
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.problems import problem
 from halfwidth.state.checkpoint import read_checkpoint, write_checkpoint
@@ -75,3 +78,56 @@ def test_a_state_of_another_problem_is_refused():
         Auto.from_state(state, problem("swap-game", rho=0.5))
     with pytest.raises(BadState, match=r"state\.kind must be 'auto'"):
         Auto.from_state(state | {"kind": "one-step"}, WORLDS["run"][0])
+
+
+@table
+def test_watchers_see_one_theta_per_row_and_the_learner_is_given_back(way):
+    learner = fresh(way)
+    assert go_on(learner, way, 0, 3_000) is learner
+    assert learner.watchers[0].n_seen == learner.n_iterates == learner.n_seen == 3_000
+    np.testing.assert_allclose(learner.watchers[0].estimate(), learner.theta_bar, rtol=1e-10, atol=1e-12)
+
+
+@table
+def test_memory_does_not_grow_with_the_stream(way, monkeypatch):
+    """The open chunk of given rows grows up to a bound, which is its first size here."""
+    monkeypatch.setattr(given, "MOST_CHUNK_ROWS", given.CHUNK_ROWS)
+
+    def arrays(value):
+        if isinstance(value, np.ndarray):
+            return value.nbytes
+        if isinstance(value, dict):
+            value = tuple(value.values())
+        if isinstance(value, (tuple, list)):
+            return sum(arrays(item) for item in value)
+        kept = type(value).__module__.startswith(("halfwidth.learners", "halfwidth.equation"))
+        return sum(arrays(item) for item in getattr(value, "__dict__", {}).values()) if kept else 0
+
+    learner = go_on(fresh(way), way, 0, N)
+    size = arrays(vars(learner))
+    for _ in range(2):
+        go_on(learner, way, 0, N)
+    assert arrays(vars(learner)) == size > 0
+
+
+@table
+def test_plain_python_functions_run_through_the_same_steps(way):
+    world, options = WORLDS[way]
+    interpreted = replace(world, gradient=lambda *arguments: world.gradient(*arguments))
+    ends = []
+    for source in (world, interpreted):
+        learner = Auto(source, seed=7, **options)
+        ends.append(go_on(learner, way, 0, 2_500).theta)
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("way", [way for way in WORLDS if way.startswith("consume")])
+def test_a_call_with_a_row_that_is_not_finite_is_refused_whole(way):
+    rows = rows_of(WORLDS[way][0])
+    broken = rows[:3_000].copy()
+    broken[411, 1] = np.nan
+    learner = fresh(way)
+    with pytest.raises(InputError, match="row 411 of this call has nan in column 1"):
+        learner.consume(broken)
+    assert learner.n_seen == 0
+    assert_same(learner.consume(rows), fresh(way).consume(rows))

@@ -70,6 +70,13 @@ own_results = pytest.mark.parametrize(
 )
 
 
+def test_every_learner_is_in_the_table():
+    """`Auto` takes no step: `test_auto_laws.py` has a table of its ways to get rows."""
+    public = [getattr(learners, name) for name in learners.__all__]
+    kinds = {kind for kind in public if isinstance(kind, type) and issubclass(kind, Learner)} - {Learner}
+    assert kinds == {kind.learner for kind in LEARNERS.values()} | {learners.Auto}
+
+
 def fresh(kind, *, world=WORLD, seed=3, **options):
     return kind.learner(world, step=STEP, watchers=[Recorder(DIM)], seed=seed, **kind.options, **options)
 
