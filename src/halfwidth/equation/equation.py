@@ -49,11 +49,7 @@ class Equation:
 
     @classmethod
     def of(
-        cls,
-        store: BatchStore | Sums,
-        J: Vector | None = None,
-        Q: Vector | None = None,
-        D: Vector | None = None,
+        cls, store: BatchStore | Sums, J: Vector | None = None, Q: Vector | None = None, D: Vector | None = None
     ) -> Equation:
         """Return the equation of the batches of a store.
 

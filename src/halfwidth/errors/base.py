@@ -8,6 +8,12 @@ from typing import Any
 
 from halfwidth.docstrings import share_arguments
 
+RULE = """
+rule : str
+    What it must do, as a verb phrase such as ``"be positive"``.
+value : object
+    What was given instead.
+"""
 BUILT = """
 Self
     The exception, to be raised by the caller.
@@ -18,7 +24,7 @@ class HalfwidthError(Exception):
     """The base class of every exception that halfwidth raises on purpose."""
 
 
-@share_arguments(returns=BUILT)
+@share_arguments(RULE, returns=BUILT)
 class InputError(HalfwidthError, ValueError):
     """An argument that breaks a stated rule."""
 
@@ -30,10 +36,6 @@ class InputError(HalfwidthError, ValueError):
         ----------
         argument : str
             The name of the argument.
-        rule : str
-            What it must do, as a verb phrase such as ``"be positive"``.
-        value : object
-            What was given instead.
         """
         return cls(f"{argument} must {rule}; got {value!r}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from halfwidth.docstrings import share_arguments
-from halfwidth.errors.base import BUILT, HalfwidthError, InputError, KeepsFields
+from halfwidth.errors.base import BUILT, RULE, HalfwidthError, InputError, KeepsFields
 
 
 class BrokenCheckpoint(InputError):
@@ -38,7 +38,7 @@ class Interrupted(KeepsFields, KeyboardInterrupt):
         self.signal = signal
 
 
-@share_arguments(returns=BUILT)
+@share_arguments(RULE, returns=BUILT)
 class BadState(BrokenCheckpoint):
     """A saved state that breaks a rule of its schema; the message names the field, the rule and the value."""
 
@@ -48,8 +48,8 @@ class BadState(BrokenCheckpoint):
 
         Parameters
         ----------
-        where, rule, value : str, str, object
-            The field, what it must do, and what came instead.
+        where : str
+            The field of the state.
         """
         return cls(f"{where} must {rule}; got {_shown(value)}")
 

@@ -86,9 +86,6 @@ class NegativeBinomialRegressor(DevianceRegressor):
         super().__init__(fit_intercept=fit_intercept, ridge=ridge, method=method, engine=engine)
         self.alpha = alpha
 
-    def _make_loss(self) -> Loss:
-        return make_loss(self.family, alpha=self.alpha)
-
     @property
     def alpha_(self) -> float:
         """The dispersion alpha: that given, or the estimate."""

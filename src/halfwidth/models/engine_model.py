@@ -18,7 +18,7 @@ from halfwidth.families import Loss, make_loss
 from halfwidth.kernels.arrays import Vector
 from halfwidth.models.engine import Engine, engine_from_state, make_engine
 from halfwidth.models.identification import skipped_text, solvable
-from halfwidth.models.model_state import MODEL_SCHEMA
+from halfwidth.models.model_state import MODEL_SCHEMA, OPTIONS_OF
 from halfwidth.models.sklearn_base import BaseEstimator, NotFittedError
 from halfwidth.state.guard import guard_of
 from halfwidth.state.schema import build, validate
@@ -197,7 +197,7 @@ class EngineModel(BaseEstimator):
         self._passes += 1
 
     def _make_loss(self) -> Loss:
-        return make_loss(self.family)
+        return make_loss(self.family, **{name: getattr(self, name) for name in OPTIONS_OF.get(self.family, ())})
 
     def _linear_predictor(self, rows: Vector, offset: ArrayLike | None) -> Vector:
         params = self._params()

@@ -55,7 +55,10 @@ class NamedCoefficients:
 
     @property
     def status(self) -> str:
-        """``"ok"``, or the name of the first warning about the run."""
+        """``"ok"``, or the name of the first warning about the run.
+
+        `diagnostics` has all of them, and `coefficient_status` those about single coefficients.
+        """
         return self.core.status
 
     @property

@@ -51,7 +51,10 @@ class ShownAsFrame:
         return str(frame._repr_html_()) if hasattr(frame, "_repr_html_") else f"<pre>{frame}</pre>"
 
 
-@share_arguments(ALPHA)
+@share_arguments(f"""{ALPHA}
+obs : bool, default False
+    Whether the interval is for a new observation rather than for the mean; linear models only.
+""")
 @dataclass(frozen=True, repr=False)
 class Prediction(ShownAsFrame):
     """Predicted means with their standard errors and intervals.
@@ -90,11 +93,6 @@ class Prediction(ShownAsFrame):
     def conf_int(self, alpha: float = 0.05, *, obs: bool = False) -> Vector:
         """Return the bounds of the means, or of new observations.
 
-        Parameters
-        ----------
-        obs : bool, default False
-            Whether the interval is for a new observation rather than for the mean; linear models only.
-
         Returns
         -------
         ndarray of shape (m, 2)
@@ -111,11 +109,6 @@ class Prediction(ShownAsFrame):
 
     def columns(self, alpha: float = 0.05, *, obs: bool = False) -> dict[str, Vector]:
         """Return the means with the bounds of one interval.
-
-        Parameters
-        ----------
-        obs : bool, default False
-            Whether the interval is for a new observation rather than for the mean; linear models only.
 
         Returns
         -------

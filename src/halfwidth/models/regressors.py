@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from halfwidth.families import Loss, make_loss
 from halfwidth.models.base import StreamModel
 from halfwidth.models.deviance import DevianceRegressor
 from halfwidth.models.scoring import RegressorMixin
@@ -110,9 +109,6 @@ class QuantileRegressor(RegressorMixin, StreamModel):
     ) -> None:  # fmt: skip
         super().__init__(fit_intercept=fit_intercept, ridge=ridge, method=method, engine=engine)
         self.quantile = quantile
-
-    def _make_loss(self) -> Loss:
-        return make_loss(self.family, quantile=self.quantile)
 
 
 class HuberRegressor(RegressorMixin, StreamModel):

@@ -14,10 +14,13 @@ class Finding:
 
     Parameters
     ----------
-    check, detail : str
-        The name of the property, and what was seen; where it failed, what to do.
+    check : str
+        The property, in a word or two, such as ``"determinism"``; a report lists its findings in the order in which
+        they were made.
     outcome : {'passed', 'failed', 'not stated'}
         Whether it holds; `not stated` where the author gave nothing to check.
+    detail : str
+        What was seen, and, where it failed, what to do.
     """
 
     check: str

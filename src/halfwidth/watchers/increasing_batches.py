@@ -130,15 +130,9 @@ class IncreasingBatchMeans(StudentWatcher):
     )
 
     def __init__(
-        self,
-        dim: int,
-        *,
-        planned_rows: int,
-        batches: int | None = None,
-        step_exponent: float = 0.505,
-        view: ViewName = "full",
-        projection: ArrayLike | None = None,
-    ) -> None:
+        self, dim: int, *, planned_rows: int, batches: int | None = None, step_exponent: float = 0.505,
+        view: ViewName = "full", projection: ArrayLike | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(dim, view, projection)
         self.step_exponent = check_step_exponent(step_exponent)
         self.planned_rows = check_count("planned_rows", planned_rows, at_least=2)
