@@ -273,15 +273,16 @@ def test_wide_models_hold_few_matrices_at_a_time(family, most):
     hand, a logistic regression makes another one."""
     dim, rng = 700, np.random.default_rng(0)
 
-    def chunks():
-        for _ in range(4):
-            X = rng.standard_normal((512, dim))
+    def chunks(columns, count):
+        for _ in range(count):
+            X = rng.standard_normal((512, columns))
             y = X[:, 0] + rng.standard_normal(512)
             yield X, y if family == "linear" else (y > 0.0).astype(float)
 
+    hw.fit(chunks(2, 1), family=family).inference()  # so that modules are loaded
     tracemalloc.start()
     try:
-        hw.fit(chunks(), family=family, ridge=0.1).inference()
+        hw.fit(chunks(dim, 4), family=family, ridge=0.1).inference()
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

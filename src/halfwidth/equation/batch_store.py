@@ -114,7 +114,8 @@ class BatchStore(Stored):
         if H is not None:
             self.sums.H[to] += H
             if self.single:
-                self._closed += H.sum(axis=0)
+                for matrix in H:
+                    self._closed += matrix
         self.sums.b[to] += b
         self.sums.n[to] += sizes
         if T is not None:

@@ -94,6 +94,8 @@ class DirectionErrors:
 
 def unseen(whitened: Whitening, directions: Vector) -> NDArray[np.bool_]:
     """Which directions reach into what the rows do not determine."""
+    if not whitened.null.shape[1]:
+        return np.zeros(len(directions), dtype=np.bool_)
     scaled = directions * whitened.D
     reach = np.square(scaled @ whitened.null).sum(axis=1)
     return np.asarray(reach > TAKES_PART**2 * np.square(scaled).sum(axis=1))

@@ -28,7 +28,8 @@ WIDE = 512
 """More coefficients than this are wide."""
 _RIDGE = 1e-9
 _LONE = 1.0 - 1e-6
-_SAME = 1e-9
+_SAME = 1e-6
+"""Largest difference of scaled matrices that single precision makes."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ def wide_errors(
         A += H
     d = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
     transfer = None
-    if not all(np.allclose(one, other, rtol=_SAME, atol=0.0) for one, other in zip(A, information, strict=True)):
+    rows = zip(A, information, d, strict=True)
+    if not all((np.abs(one - other) * d * own <= _SAME).all() for one, other, own in rows):
         transfer = np.asarray(whitened.C @ (whitened.C.T @ A))
     del information
     work = A.copy()

@@ -63,9 +63,8 @@ class Scaling(NamedTuple):
         """The map T from internal to user coefficients: user = T internal."""
         k = int(self.intercept)
         T = np.zeros((self.columns, self.columns))
-        T[k:, k:] = np.diag(1.0 / self.scale)
+        np.fill_diagonal(T, np.append(np.ones(k), 1.0 / self.scale))
         if self.intercept:
-            T[0, 0] = 1.0
             T[0, 1:] = -self.centre / self.scale
         return T if self.equations == 1 else np.asarray(np.kron(np.eye(self.equations), T), dtype=np.float64)
 
