@@ -211,6 +211,31 @@ def test_rows_without_a_prediction_are_counted_and_keep_their_line(tmp_path):
         run("predict", saved, new)
 
 
+def test_predictions_that_rest_on_a_refused_coefficient_have_no_interval(tmp_path):
+    rng = np.random.default_rng(1)
+    kind = np.resize(["a", "b"], 4_000)
+    kind[50::100] = "c"
+    frame = pd.DataFrame({"kind": kind, "y": np.where(kind == "c", 1, rng.random(4_000) < 0.4)})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    pd.DataFrame({"kind": ["a", "c", "b"]}).to_csv(tmp_path / "new.csv", index=False)
+    saved = tmp_path / "model.hw"
+    run("fit", tmp_path / "rows.csv", "--formula", "y ~ kind", "--family", "logistic", "--save", saved)
+    told = run("predict", saved, tmp_path / "new.csv", "--interval", "mean")
+    found = pd.read_csv(io.StringIO(told.stdout))
+    assert (
+        np.isnan(found["mean_ci_lower"]).tolist() == np.isnan(found["mean_ci_upper"]).tolist() == [False, True, False]
+    )
+    assert (
+        "1 of 3 predictions rest on coefficients that have no interval (kind[T.c]), and have none either" in told.stderr
+    )
+    assert "1 of 3 predictions rest" in run("predict", saved, tmp_path / "new.csv").stderr
+    frame["y"] = np.where(kind == "c", 2, frame["y"])
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    run("fit", tmp_path / "rows.csv", "--formula", "y ~ kind", "--family", "multinomial", "--save", saved)
+    found = pd.read_csv(io.StringIO(run("predict", saved, tmp_path / "new.csv", "--interval", "mean").stdout))
+    assert np.isnan(found["p[2]_ci_lower"]).tolist()[1]
+
+
 def test_a_level_of_its_own_for_unknown_ones_predicts_them(tmp_path):
     rng = np.random.default_rng(4)
     kind = np.resize(["a", "b"], 12_000)

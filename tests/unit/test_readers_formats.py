@@ -68,6 +68,28 @@ def test_dialects_are_found_and_stated(tmp_path: Path, name: str) -> None:
     assert len(list(resumed)) == 1
 
 
+def test_a_point_between_thousands_implies_a_decimal_comma(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("a;b;y\n1.234,5;2;3\n2.000;4;5,5\n")
+    assert _read(path, thousands=".")[0] == [[1234.5, 2.0], [2000.0, 4.0]]
+    with pytest.raises(InputError, match="thousands must differ from the decimal mark"):
+        _read(path, thousands=".", decimal=".")
+
+
+def test_dates_with_the_day_first_are_those_of_iso() -> None:
+    moments = pd.date_range("2024-01-01", periods=400, freq="7h")
+    y = np.arange(400.0)
+    found = []
+    for text in (moments.strftime("%Y-%m-%d %H:%M"), moments.strftime("%d.%m.%Y %H:%M")):
+        stream = open_stream(pd.DataFrame({"t": text, "y": y}), formula="y ~ harmonics(t, 'year')", time="t")
+        found.append(np.vstack([chunk.X for chunk in stream]))
+    np.testing.assert_array_equal(*found)
+    with pytest.raises(
+        InputError, match=r"t in 400 .'Jan 01, 2024' is no time like 2024-01-31 12:00 or 31.01.2024 12:00"
+    ):
+        open_stream(pd.DataFrame({"t": moments.strftime("%b %d, %Y"), "y": y}), formula="y ~ harmonics(t, 'year')")
+
+
 def test_what_could_be_decimals_or_thousands_is_refused(tmp_path: Path) -> None:
     path = _write(tmp_path / "x.csv", "a;b;y\n1,234;2;3\n5,678;4;5\n")
     with pytest.raises(InputError, match=r"'1,234' may be a decimal number or one with thousands apart; give decimal"):

@@ -18,6 +18,7 @@ from halfwidth.state.atomic import check_output, replacing
 from halfwidth.streams.block import need
 
 _UNDETERMINED = 1
+_FEW = 5
 
 
 def show(
@@ -72,6 +73,13 @@ def predict(
     if without:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in found.skipped.items())
         typer.echo(f"{without:,} of {found.rows:,} rows have no prediction, their cells are empty: {reasons}", err=True)
+    if found.resting_on_refused:
+        named = ", ".join(found.refused[:_FEW]) + (" ..." if len(found.refused) > _FEW else "")
+        typer.echo(
+            f"{found.resting_on_refused:,} of {found.rows - without:,} predictions rest on coefficients that have no "
+            f"interval ({named}), and have none either: halfwidth show says why",
+            err=True,
+        )
 
 
 @contextmanager

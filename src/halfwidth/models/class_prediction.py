@@ -18,7 +18,7 @@ from halfwidth.errors import InputError
 from halfwidth.families.multinomial import probabilities
 from halfwidth.inference import Result
 from halfwidth.kernels.arrays import Vector
-from halfwidth.models.prediction import ShownAsFrame
+from halfwidth.models.prediction import ShownAsFrame, determined, interval_errors
 
 _CERTAIN = 1e-12
 
@@ -55,9 +55,8 @@ class ClassPrediction(ShownAsFrame):
         others = np.maximum(1.0 - p, _CERTAIN)
         slopes = (np.eye(len(classes))[None, :, 1:] - p[:, None, 1:]) / others[:, :, None]
         directions = np.einsum("mck,mj->mckj", slopes, rows).reshape(*p.shape, -1)
-        flat = directions.reshape(-1, core.params.size)
-        std_error = np.asarray(core.interval(flat).std_error) if len(flat) else np.empty(0)
-        return cls(p, std_error.reshape(p.shape), directions, core, classes)
+        flat = determined(directions.reshape(-1, core.params.size), core)
+        return cls(p, interval_errors(flat, core).reshape(p.shape), flat.reshape(directions.shape), core, classes)
 
     @property
     def se_mean(self) -> Vector:

@@ -46,6 +46,10 @@ class Predictions:
         Rows read so far.
     skipped : dict
         How many of them have no prediction, by reason.
+    refused : list of str
+        The coefficients that have no interval.
+    resting_on_refused : int
+        How many predictions so far rest on one of those, and have no interval either.
     """
 
     def __init__(
@@ -65,14 +69,17 @@ class Predictions:
         self._model, self._interval, self._alpha = model, interval, 1.0 - check_level(level)
         self._result = None if interval is None else model.inference(level)
         self._blocks = read_predictors(source, model.specification_, bad_rows, **reader)
-        self.rows = 0
+        self.rows = self.resting_on_refused = 0
         self.skipped: dict[str, int] = {}
+        self.refused, self._refused_columns, self._intercept_refused = _refused(model)
 
     def __iter__(self) -> Iterator[dict[str, Vector]]:
         for block in self._blocks:
             for reason, count in block.skipped.items():
                 self.skipped[reason] = self.skipped.get(reason, 0) + count
             self.rows += len(block.X) + sum(block.skipped.values())
+            resting = (block.X[:, self._refused_columns] != 0.0).any(axis=1) | self._intercept_refused
+            self.resting_on_refused += int(np.count_nonzero(resting))
             yield {name: _spread(values, block.good) for name, values in self._columns(block).items()}
 
     def _columns(self, block: PredictorBlock) -> dict[str, Vector]:
@@ -85,6 +92,16 @@ class Predictions:
             return means
         found = self._result.get_prediction(block.X, block.offset)
         return found.columns(self._alpha, obs=self._interval == "observation") | means  # the same bits with or without
+
+
+def _refused(model: StreamModel) -> tuple[list[str], NDArray[np.bool_], bool]:
+    """The coefficients without an interval: their names, their columns, and whether an intercept is among them."""
+    rows = model.report()["coefficients"]
+    none = np.array([row["std_err"] is None for row in rows])
+    names = [row["name"] for row, refused in zip(rows, none, strict=True) if refused]
+    first = int(model._has_intercept())
+    by_equation = none.reshape(-1, first + model.n_features_in_)
+    return names, np.asarray(by_equation[:, first:].any(axis=0)), bool(by_equation[:, :first].any())
 
 
 def _spread(values: Vector, good: NDArray[np.bool_] | None) -> Vector:

@@ -132,6 +132,18 @@ class Prediction(ShownAsFrame):
         return columns
 
 
+def determined(rows: Vector, core: Result) -> Vector:
+    """The rows of the design, with zeros for one that rests on a coefficient without a standard error."""
+    lost = (rows[:, np.isnan(core.bse)] != 0.0).any(axis=1)
+    return np.where(lost[:, None], 0.0, rows) if lost.any() else rows
+
+
+def interval_errors(rows: Vector, core: Result) -> Vector:
+    """The standard errors of directions that `determined` left; NaN for those of zeros."""
+    found = np.asarray(core.interval(rows).std_error) if len(rows) else np.empty(0)
+    return np.where(rows.any(axis=1), found, np.nan)
+
+
 def prediction_rows(X: Any, columns: list[str], *, named: bool, intercept: bool) -> Vector:
     """Return the rows of the design at which to predict: a frame by its columns' names, an array by their order."""
     if named and hasattr(X, "columns"):

@@ -25,7 +25,7 @@ from halfwidth.models.class_prediction import ClassPrediction
 from halfwidth.models.goodness import Goodness, Likelihood
 from halfwidth.models.kept_rows import KeptRows
 from halfwidth.models.named_coefficients import NamedCoefficients
-from halfwidth.models.prediction import Prediction, prediction_rows
+from halfwidth.models.prediction import Prediction, determined, interval_errors, prediction_rows
 from halfwidth.plots.result import ResultTable
 from halfwidth.streams.design.specification import Specification
 
@@ -150,7 +150,8 @@ class RegressionResult(NamedCoefficients, AtLevel, Goodness, Pictured):
         Returns
         -------
         Prediction or ClassPrediction
-            Means and standard errors; its `conf_int` gives the intervals.
+            Means and standard errors; its `conf_int` gives the intervals. A row that rests on a coefficient without
+            an interval has none, but NaN.
         """
         wanted = self._columns()
         if self.specification is not None and self.specification.reads(X):
@@ -164,8 +165,9 @@ class RegressionResult(NamedCoefficients, AtLevel, Goodness, Pictured):
                 raise InputError("offset must not be given to a multinomial regression: its equations would share it")
             return ClassPrediction.at(rows, self.core, self.classes)
         offset = 0.0 if offset is None else offset
-        std_error = np.asarray(self.core.interval(rows).std_error)
         eta = rows @ self.core.params + np.asarray(offset, dtype=np.float64)
+        rows = determined(rows, self.core)
+        std_error = interval_errors(rows, self.core)
         noise = self.basis.dispersion if self.family == "linear" else None
         return Prediction(eta, std_error, self.loss, self.core, rows, noise)
 

@@ -35,6 +35,7 @@ LARGEST = 1e100
 _SKIP = "repair it, or skip such rows and have them counted: bad_rows='skip' (--bad-rows skip)"
 _ADVICE = {
     TEXT: f"{_SKIP}; a column of text enters through a formula, as C(column)",
+    LABEL: f"{_SKIP}; more than two classes are for family='multinomial' (--family multinomial)",
     LEVEL: "give such levels columns of their own, unknown_level='add', or one for all, unknown_level='other' "
     "(--unknown-level add or other)",
     BROKEN_FILE: "repair or replace the file; the rows before it were read",

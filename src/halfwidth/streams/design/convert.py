@@ -17,6 +17,7 @@ from halfwidth.streams.block import Array, need
 
 _NUMBER = r"(?i)^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$|^[-+]?(inf|infinity)$|^nan$"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_FIRST = r"^\s*(\d{2})\.(\d{2})\.(\d{4})((?:[ T].*)?)$"
 
 
 def plain(column: Any) -> Any:
@@ -100,7 +101,10 @@ def _objects(cells: list[Any]) -> NDArray[np.object_]:
 
 
 def as_microseconds(column: Any) -> tuple[Array, NDArray[np.bool_] | None]:
-    """Dates and times (Arrow's, or ISO 8601 text, UTC unless it says otherwise) as microseconds since 1970."""
+    """Dates and times as microseconds since 1970: Arrow's, or text, UTC unless it says otherwise.
+
+    Text is ISO 8601, or has day, month and year with points: 31.01.2024, 31.01.2024 12:00.
+    """
     pa = need("pyarrow")
     column = plain(column)
     if pa.types.is_string(column.type):
@@ -109,6 +113,9 @@ def as_microseconds(column: Any) -> tuple[Array, NDArray[np.bool_] | None]:
                 return _floats(column.cast(kind).cast(pa.int64()).cast(pa.float64(), safe=False)), None
             except pa.ArrowInvalid:
                 continue
+        texts = need("pyarrow.compute").replace_substring_regex(column, _DAY_FIRST, r"\3-\2-\1\4")
+        if not texts.equals(column):
+            return as_microseconds(texts)
         return _parse_times(column.to_pylist())
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
         whole = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())

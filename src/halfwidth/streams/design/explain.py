@@ -39,7 +39,7 @@ _SAYS = {
     FRACTION: "the value {value!r} is not a whole number",
     LABEL: "the label {value!r} is not one of {expected}",
     LEVEL: "the level {value!r} was not among the first rows",
-    NO_TIME: "{value!r} is neither a number nor a time like 2024-01-31 or 2024-01-31 12:00",
+    NO_TIME: "{value!r} is neither a number nor a time like 2024-01-31, 2024-01-31 12:00 or 31.01.2024 12:00",
     ORDER: "the time {value!r} is earlier than that of a row before it",
     ORDER_IN_GROUP: "the time {value!r} is earlier than that of the row before it, which is of the same group",
 }

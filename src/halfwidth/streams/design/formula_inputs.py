@@ -112,7 +112,7 @@ class FormulaInputs:
         rows = self._read(parts, faults)
         for known in self.levels.values():
             faults.mark_missing(parts, known.column)
-        self._check_usable(formula, faults)
+        self._check_usable(formula, parts, faults)
         for text, factor in self.factors.items():
             if isinstance(factor, BasisSpec):
                 values = rows.evaluate(factor.expression)[faults.usable(False)]
@@ -121,20 +121,30 @@ class FormulaInputs:
                     raise InputError(f"formula {formula.text!r}: {text} has no finite value in the first rows")
                 self.constants[text] = factor.basis.learn(finite, factor.parameters)
         self._transform(rows, faults)
-        self._check_usable(formula, faults)
+        self._check_usable(formula, parts, faults)
         good = faults.usable(False)
         self.rows_learned = int(good.sum())
         for text, factor in self.factors.items():
             if isinstance(factor, CategorySpec):
                 self.levels[text].learn(parts, good, factor.reference, factor.declared)
 
-    def _check_usable(self, formula: Formula, faults: Faults) -> None:
+    def _check_usable(self, formula: Formula, parts: Sequence[Block], faults: Faults) -> None:
         if not faults.usable(False).any():
-            blamed = ", ".join(f"{name} in {count:,}" for name, count in faults.columns(faults.rows).items())
+            blamed = ", ".join(
+                f"{name} in {count:,}{self._example(name, parts)}"
+                for name, count in faults.columns(faults.rows).items()
+            )
             raise InputError(
                 f"formula {formula.text!r}: none of the first {faults.rows:,} rows has all of {list(self.columns)}; "
                 f"missing or bad: {blamed}. Repair them, or give a longer first buffer (buffer_rows)"
             )
+
+    def _example(self, name: str, parts: Sequence[Block]) -> str:
+        """What a column that is no time holds, so that one sees why."""
+        if self.kinds.get(name) != "moment":
+            return ""
+        cells = (cell for part in parts for cell in part.column(name).slice(0, 1).to_pylist())
+        return f" ({next(cells, None)!r} is no time like 2024-01-31 12:00 or 31.01.2024 12:00)"
 
     def _read(self, parts: Sequence[Block], faults: Faults, only: Sequence[str] | None = None) -> Inputs:
         read = {name: kind for name, kind in self.kinds.items() if only is None or name in only}

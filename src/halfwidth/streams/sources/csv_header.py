@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 from halfwidth.errors import BadRow
-from halfwidth.streams.design.bad_rows import BROKEN_FILE, fault
+from halfwidth.streams.design.bad_rows import BROKEN_FILE
 from halfwidth.streams.sources.byte_stream import ByteStream
 from halfwidth.streams.sources.dialect import find_separator
 from halfwidth.streams.sources.reader_options import Dialect, ReaderOptions
@@ -47,7 +47,7 @@ def _names(line: str, file: str, dialect: Dialect) -> list[str]:
 
 
 def _broken(file: str, detail: str) -> BadRow:
-    return fault(file, None, None, BROKEN_FILE, detail)
+    return BadRow.at(file, None, None, BROKEN_FILE, detail, "repair its first row, or replace the file")
 
 
 def _first_line(stream: ByteStream, file: str, quote: str) -> tuple[str, bytes]:
@@ -67,7 +67,9 @@ def _first_line(stream: ByteStream, file: str, quote: str) -> tuple[str, bytes]:
     try:
         return head[:end].decode("utf-8-sig").strip("\r\n"), head[end + 1 :]
     except UnicodeDecodeError as error:
-        raise _broken(file, f"its header is not UTF-8 ({error}); give encoding= (--encoding latin-1)") from None
+        raise _broken(
+            file, f"its header is not UTF-8 ({error}): give the encoding, encoding='latin-1' (--encoding latin-1)"
+        ) from None
 
 
 def _header_end(head: bytes, quote: bytes) -> tuple[int, bool]:

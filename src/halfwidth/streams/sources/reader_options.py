@@ -63,6 +63,8 @@ class ReaderOptions:
             if name not in known:
                 raise UnknownName.among("argument", name, known)
         named: dict[str, Any] = dict(arguments)
+        if named.get("thousands") == "." and named.get("decimal") is None:
+            named["decimal"] = ","  # a point cannot be both
         for name in ("separator", "quote"):
             if named.get(name) is not None:
                 named[name] = _NAMED.get(named[name], named[name])
@@ -79,7 +81,7 @@ class ReaderOptions:
             raise InputError.of("decimal", "be '.' or ','", self.decimal)
         if self.thousands is not None and (len(self.thousands) != 1 or self.thousands.isalnum()):
             raise InputError.of("thousands", "be one character that is no letter or digit", self.thousands)
-        if self.thousands is not None and self.thousands == (self.decimal or "."):
+        if self.thousands is not None and self.thousands == self.decimal:
             raise InputError.of("thousands", "differ from the decimal mark", self.thousands)
         if self.separator is not None and self.separator == self.quote:
             raise InputError.of("quote", "differ from the separator", self.quote)
