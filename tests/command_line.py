@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 
 def halfwidth(*args, cwd=None, cache=None):
     """Run the command; `cache` is the folder for data and finished work, where it matters."""
@@ -17,3 +19,8 @@ def assert_refused(done, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def refused(*cases):
+    """A test for every command line and the words in which it is refused."""
+    return pytest.mark.parametrize(("arguments", "message"), cases)

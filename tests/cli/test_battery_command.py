@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from command_line import assert_refused, halfwidth
+from command_line import assert_refused, halfwidth, refused
 from halfwidth.cli.battery import _cell
 
 SHOWN = (("coverage", 3), ("mis_ratio", 2))
@@ -31,14 +31,11 @@ def test_it_prints_one_table_writes_json_and_resumes(tmp_path):
     assert [path.stat().st_mtime_ns for path in spans] == stamps
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--rows", "seed-linaer"], "no battery row named 'seed-linaer'"),
-        (["--methods", "omb"], "no method named 'omb'"),
-        (["--rows", "swap-game", "--jobs", "0"], "jobs must be -1 or at least 1"),
-        (["--rows", "swap-game", "--replicates", "1"], "replicates must be an integer of at least 2"),
-    ],
+@refused(
+    (["--rows", "seed-linaer"], "no battery row named 'seed-linaer'"),
+    (["--methods", "omb"], "no method named 'omb'"),
+    (["--rows", "swap-game", "--jobs", "0"], "jobs must be -1 or at least 1"),
+    (["--rows", "swap-game", "--replicates", "1"], "replicates must be an integer of at least 2"),
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(tmp_path, arguments, message):
     assert_refused(battery(tmp_path, *arguments), message)

@@ -7,7 +7,7 @@ import sys
 import pytest
 import typer
 
-from command_line import assert_refused, halfwidth
+from command_line import assert_refused, halfwidth, refused
 from halfwidth.cli.app import app
 from halfwidth.cli.params import read_params
 
@@ -83,25 +83,22 @@ def test_parameters_are_read_as_what_the_problem_expects(problem, texts, setting
     assert [type(value) for value in found.values()] == [type(value) for value in settings.values()]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["study", "sed-linear"], "no problem named 'sed-linear'"),
-        (["study", "seed-linear", "--methods", "x"], "no method named 'x'"),
-        (["study", "seed-linear", "--level", "95"], "level must lie strictly between 0 and 1"),
-        (["study", "iid-linear", "--epsilon", "0.5"], "has no setting 'epsilon'"),
-        (["study", "swap-game", "--param", "roh=1"], "no parameter of swap-game named 'roh'; known: rho, theta_0"),
-        (["study", "swap-game", "--param", "rho"], "param must read NAME=VALUE; got 'rho'"),
-        (["study", "swap-game", "--param", "rho=1,2"], "param rho must be a number; got '1,2'"),
-        (["study", "ar-linear", "--param", "dim=2.5"], "param dim must be a whole number; got '2.5'"),
-        (["study", "ar-linear", "--param", "theta_r=up"], "param theta_r must read like 0,0.5,1; got 'up'"),
-        (["study", "ar-linear", "--param", "phi=0", "--param", "phi=1"], "param phi is given twice"),
-        (["study", "ar-linear", "--dim", "2", "--param", "dim=3"], "dim is given twice: as --dim and as --param"),
-        (["study", "seed-linear", "--exponent", "0.4"], "1/2 < a < 1"),
-        (["study", "seed-linear", "--jobs", "0"], "jobs must be -1 or at least 1"),
-        (["study", "seed-linear", "--plot", "a.jpg"], "plot must end in .png, .svg or .pdf; got 'a.jpg'"),
-        (["demo", "--rows", "10"], "rows must be an integer of at least 5000"),
-    ],
+@refused(
+    (["study", "sed-linear"], "no problem named 'sed-linear'"),
+    (["study", "seed-linear", "--methods", "x"], "no method named 'x'"),
+    (["study", "seed-linear", "--level", "95"], "level must lie strictly between 0 and 1"),
+    (["study", "iid-linear", "--epsilon", "0.5"], "has no setting 'epsilon'"),
+    (["study", "swap-game", "--param", "roh=1"], "no parameter of swap-game named 'roh'; known: rho, theta_0"),
+    (["study", "swap-game", "--param", "rho"], "param must read NAME=VALUE; got 'rho'"),
+    (["study", "swap-game", "--param", "rho=1,2"], "param rho must be a number; got '1,2'"),
+    (["study", "ar-linear", "--param", "dim=2.5"], "param dim must be a whole number; got '2.5'"),
+    (["study", "ar-linear", "--param", "theta_r=up"], "param theta_r must read like 0,0.5,1; got 'up'"),
+    (["study", "ar-linear", "--param", "phi=0", "--param", "phi=1"], "param phi is given twice"),
+    (["study", "ar-linear", "--dim", "2", "--param", "dim=3"], "dim is given twice: as --dim and as --param"),
+    (["study", "seed-linear", "--exponent", "0.4"], "1/2 < a < 1"),
+    (["study", "seed-linear", "--jobs", "0"], "jobs must be -1 or at least 1"),
+    (["study", "seed-linear", "--plot", "a.jpg"], "plot must end in .png, .svg or .pdf; got 'a.jpg'"),
+    (["demo", "--rows", "10"], "rows must be an integer of at least 5000"),
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(arguments, message):
     assert_refused(halfwidth(*arguments), message)
