@@ -49,6 +49,7 @@ def test_the_battery_has_the_rows_it_should():
         "random-walk-td:dim=7:trace=0.5",
         "frozen-lake-td:given",
         "q-learning:states=4",
+        "actor-critic",
     ]
 
 
@@ -75,7 +76,7 @@ def test_a_number_is_not_the_beginning_of_a_longer_one():
 
 @pytest.mark.parametrize("bad", ["seed-liner", "seed-linear:dim=7", "s", "iid-linear:dim=5:epsilon=1"])
 def test_an_unknown_key_is_an_error_that_names_the_known_ones(bad):
-    with pytest.raises(UnknownName, match=r"no battery row named.*known: adaptive-linear:dim=5"):
+    with pytest.raises(UnknownName, match=r"no battery row named.*known: actor-critic, adaptive-linear:dim=5"):
         battery_rows([bad])
 
 

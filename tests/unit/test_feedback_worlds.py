@@ -29,6 +29,8 @@ WORLDS = {
     "frozen-lake-td": {},
     "q-learning": {},
     "q-learning/features": {"dim": 3, "seed": 1},
+    "actor-critic": {},
+    "actor-critic/tabular": {"dim": 8},
     "missing-normal": {},
     "mixed-logistic": {},
     "adaptive-linear": {},

@@ -94,7 +94,7 @@ def test_a_problem_has_one_derivative():
     assert Problem(2, td_field, row_size=5).derivative is None
 
 
-@pytest.mark.parametrize("name", ["garnet-td", "q-learning"])
+@pytest.mark.parametrize("name", ["garnet-td", "q-learning", "actor-critic"])
 def test_check_world_holds_a_jacobian_to_differences(name):
     world = problem(name)
     found = {finding.check: finding for finding in check_world(world, rows=2_000).findings}

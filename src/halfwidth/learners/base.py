@@ -165,6 +165,8 @@ class Learner(Trajectory):
         if not getattr(self.step, "within_theory", True):
             text = f"{self.step!r} does not shrink: the average does not converge to theta*; use PowerStep"
             flags.append(("outside-theory", text))
+        if self.problem.doubts is not None and result.covariance.shape == (self.problem.dim,) * 2:
+            flags.extend(self.problem.doubts(result))
         return result.with_facts(*flags, **self._facts())
 
     def _facts(self) -> dict[str, Any]:

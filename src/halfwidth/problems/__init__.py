@@ -13,6 +13,7 @@ from halfwidth.errors import InputError, UnknownName
 from halfwidth.problems.adaptive_linear import adaptive_linear
 from halfwidth.problems.autoregressive import ar_logistic, ar_poisson
 from halfwidth.problems.base import Problem, Truth
+from halfwidth.problems.control.actor_critic import actor_critic
 from halfwidth.problems.control.q_learning import q_learning
 from halfwidth.problems.control.temporal_difference import frozen_lake_td, garnet_td, random_walk_td
 from halfwidth.problems.feature_table import table_linear, table_logistic, table_poisson
@@ -51,6 +52,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     "random-walk-td": random_walk_td,
     "frozen-lake-td": frozen_lake_td,
     "q-learning": q_learning,
+    "actor-critic": actor_critic,
     "missing-normal": missing_normal,
     "mixed-logistic": mixed_logistic,
     "adaptive-linear": adaptive_linear,

@@ -16,11 +16,13 @@ symmetric. It takes the place of the Hessian, in one of two forms:
     jacobian_matrix(theta, row, params, out)   writes the row's Jacobian (d, d), out[i, j] = d field_i / d theta_j
 
 `numba.njit` functions run at full speed; plain Python functions work too, a hundred times slower.
+
+    doubts(result) -> ((name, advice), ...)    what speaks against a result in this world, such as a kink there
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -30,6 +32,7 @@ from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count, check_vector
 from halfwidth.errors import InputError
+from halfwidth.inference import Result
 from halfwidth.kernels.arrays import Vector
 
 Sampler = Callable[[np.random.Generator, Vector, Vector, Vector, Vector], None]
@@ -46,6 +49,8 @@ JacobianMatrix = Callable[[Vector, Vector, Vector, Vector], None]
 """jacobian_matrix(theta, row, params, out)"""
 Loss = Callable[[Vector, Vector, Vector], float]
 """loss(theta, row, params)"""
+Doubts = Callable[[Result], Sequence[tuple[str, str]]]
+"""doubts(result)"""
 Derivative = Literal["hessian", "jacobian", "jacobian_matrix"]
 DERIVATIVES: tuple[Derivative, ...] = ("hessian", "jacobian", "jacobian_matrix")
 """Of the field, at fixed data: a problem has one of them, or none."""
@@ -131,6 +136,9 @@ class Problem:
         `hessian`.
     jacobian_matrix : callable, optional
         ``jacobian_matrix(theta, row, params, out)`` writes the row's Jacobian, (d, d), where it has no such form.
+    doubts : callable, optional
+        ``doubts(result)`` returns what speaks against a result, each a name and a text with advice: where the mean
+        field has a kink, say, and no normal limit. Learners put them among the result's warnings.
 
     Notes
     -----
@@ -170,11 +178,12 @@ class Problem:
     solve: Callable[[], Truth] | None = None
     jacobian: Jacobian | None = None
     jacobian_matrix: JacobianMatrix | None = None
+    doubts: Doubts | None = None
 
     def __post_init__(self) -> None:
         check_count("dim", self.dim)
         check_count("row_size", self.row_size)
-        for role in ("sample", "gradient", "curvature", "loss", *DERIVATIVES):
+        for role in ("sample", "gradient", "curvature", "loss", "doubts", *DERIVATIVES):
             function = getattr(self, role)
             if not callable(function) and (function is not None or role == "gradient"):
                 raise InputError.of(role, "be a function", function)

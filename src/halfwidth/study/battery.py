@@ -106,6 +106,7 @@ BATTERY: tuple[BatteryRow, ...] = (
     BatteryRow("random-walk-td", {"dim": 7, "trace": 0.5}),
     BatteryRow("frozen-lake-td", given=True),
     BatteryRow("q-learning", {"states": 4}),
+    BatteryRow("actor-critic"),
 )
 
 

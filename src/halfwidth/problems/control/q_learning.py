@@ -9,7 +9,8 @@ A row is (phi(s, a), r, c, phi(s', .)). Where the maximum is unique at theta*, w
 field is smooth there, with the Jacobian A = E phi (phi(s, a) - gamma c phi(s', a*(s')))'. theta* is found by policy
 iteration: the linear equation of a greedy policy is solved until the policy is that of its own solution. S follows from
 the Poisson equation of the chain of pairs, as for TD. If two actions tie at theta*, the mean field has a kink there and
-averages have no normal limit: the truth is refused.
+averages have no normal limit: the truth is refused, and a result at which two actions of a state are within 3 standard
+errors of each other carries the doubt `tied-actions`.
 
 C. Watkins and P. Dayan, Machine Learning 8 (1992); F. Melo, S. Meyn and I. Ribeiro, ICML 2008 (linear features).
 """
@@ -22,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.errors import InputError
+from halfwidth.inference import Result
+from halfwidth.inference.directions import direction_variances
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
 from halfwidth.problems.base import Problem, Truth
@@ -33,6 +36,7 @@ HEAD = 4
 SMALLEST_GAP = 1e-8
 """Actions whose values at theta* differ by less are tied."""
 _MOST_POLICIES = 1_000
+_TIED = 3.0
 
 
 @jitable
@@ -113,31 +117,57 @@ def q_learning(
         raise InputError.of("dim", f"lie between 1 and the {pairs} pairs of state and action", dim)
     if not (np.isfinite(noise) and noise >= 0.0):
         raise InputError.of("noise", "be at least 0 and finite", noise)
-    size = features.shape[1]
+    told = {"states": states, "actions": actions, "branching": branching, "discount": discount}
+    return q_problem(mdp, features, noise, {**told, "noise": noise, "seed": seed})
+
+
+def q_problem(mdp: FiniteMDP, features: Vector, noise: float, settings: dict[str, object]) -> Problem:
+    """Q-learning on a process, with features (S A, d)."""
+    pairs, size = features.shape
     outcomes = np.cumsum(mdp.transitions.reshape(pairs, -1), axis=1)
+    head = [mdp.states, mdp.actions, mdp.discount, noise]
     return Problem(
         size,
         q_field,
         sample_q,
         q_curvature,
-        row_size=size + 2 + actions * size,
-        params=np.concatenate(
-            [[states, actions, discount, noise], features.ravel(), outcomes.ravel(), mdp.rewards.ravel()]
-        ),
+        row_size=size + 2 + mdp.actions * size,
+        params=np.concatenate([head, features.ravel(), outcomes.ravel(), mdp.rewards.ravel()]),
         state_0=np.zeros(1),
         name="q-learning",
-        settings={
-            "dim": size,
-            "states": states,
-            "actions": actions,
-            "branching": branching,
-            "discount": discount,
-            "noise": noise,
-            "seed": seed,
-        },
+        settings={"dim": size, **settings},
         solve=partial(solve_q_learning, mdp, features, noise),
         jacobian=q_jacobian,
+        doubts=partial(tied_actions, mdp=mdp, features=features),
     )
+
+
+def tied_actions(result: Result, mdp: FiniteMDP, features: Vector) -> list[tuple[str, str]]:
+    """Whether, in a state that recurs, the best action and another one cannot be told apart."""
+    recurring = np.flatnonzero(_reached(mdp) > SMALLEST_GAP)
+    by_state = features.reshape(mdp.states, mdp.actions, -1)
+    values = by_state @ result.params
+    best = values.argmax(axis=1)
+    others = [(s, a) for s in recurring for a in range(mdp.actions) if a != best[s]]
+    if not others:
+        return []
+    directions = np.array([by_state[s, best[s]] - by_state[s, a] for s, a in others])
+    errors = np.sqrt(direction_variances(np.nan_to_num(result.covariance), directions) / result.n)
+    tied = [other for other, t in zip(others, directions @ result.params - _TIED * errors, strict=True) if t <= 0.0]
+    if not tied:
+        return []
+    named = ", ".join(f"{a} and {best[s]} in state {s}" for s, a in tied[:4]) + (", ..." if len(tied) > 4 else "")
+    text = (
+        f"actions within {_TIED:g} standard errors of each other ({named}): if they tie, the mean field has a kink at "
+        "theta* and there is no normal limit. More rows tell a small gap from a tie"
+    )
+    return [("tied-actions", text)]
+
+
+def _reached(mdp: FiniteMDP) -> Vector:
+    """The law of the state, long after a start in the first one, actions uniform."""
+    lazy = 0.5 * (np.eye(mdp.states) + mdp.chain(mdp.uniform()))
+    return np.asarray(np.linalg.matrix_power(lazy, 1 << 20)[0])
 
 
 def solve_q_learning(mdp: FiniteMDP, features: Vector, noise: float) -> Truth:
