@@ -1,6 +1,6 @@
 """Coverage on TD(0) of a Garnet process, after S. Samsonov, M. Sheshukova, E. Moulines and A. Naumov (2025).
 
-    python -m benchmarks.garnet_td [replicates] [jobs]
+    python -m benchmarks.garnet_td [replicates] [jobs] [process]
 
 `garnet-td` (6 states, 2 actions, 3 successors, d = 2, discount 0.8), steps eta (k + k_0)^(-2/3). Two 95% intervals for
 the sum of the coefficients at n = 20,480, 204,800 and 1,024,000: overlapping batch means of n iterates, after n more
@@ -8,12 +8,15 @@ that are left out, with windows of b = 250, 1,200 and 3,600,
 
     b / (n - b + 1) sum_t (mean of x_t .. x_(t+b-1) - mean of all)^2,   with the normal quantile,
 
-and `auto` from n rows. The published figures of the first are 0.873, 0.935 and 0.942. The process there is another
-one; here it is that of seed 0, and eta = 60 and k_0 = 2,000 were chosen by what covers best at the smallest n. Smaller
-steps mix too slowly for windows of this length (eta = 5: 0.51), larger ones are biased (eta = 200: 0.69).
+and `auto` from n rows. The published figures of the first are 0.873, 0.935 and 0.942. The process and the constants
+there are not known to us, and both matter: windows of this length want eta lambda, with lambda the smallest eigenvalue
+of the Jacobian, to be well above 3 (below, iterates mix too slowly for them), and larger steps are biased, by how much
+depends on the process. Here `process` is the seed of `garnet-td`, with the eta (k_0 = 2,000) that covered best at the
+smallest n among some settings: on process 0, eta = 5 covers 0.51 there and eta = 200 covers 0.69.
 """
 
 import sys
+from functools import partial
 from multiprocessing import Pool
 
 import numpy as np
@@ -22,7 +25,8 @@ import halfwidth as hw
 from halfwidth.kernels.compile import specialise
 
 SIZES, WINDOWS, PUBLISHED = (20_480, 204_800, 1_024_000), (250, 1_200, 3_600), (0.873, 0.935, 0.942)
-ETA, START, EXPONENT, Z = 60.0, 2_000, 2.0 / 3.0, 1.959963984540054
+ETA = {0: 60.0, 5: 9.6}
+START, EXPONENT, Z = 2_000, 2.0 / 3.0, 1.959963984540054
 
 
 def trajectory(sample, field):
@@ -51,14 +55,14 @@ def window_interval(x, b):
     return centre - half, centre + half
 
 
-def replicate(index, sizes=SIZES, windows=WINDOWS):
+def replicate(index, sizes=SIZES, windows=WINDOWS, process=0):
     """Whether each interval covers, by method and size, and how long it is over that of the oracle."""
-    world = hw.problem("garnet-td")
+    world = hw.problem("garnet-td", seed=process)
     truth, sd = world.theta_star.sum(), np.sqrt(world.sigma.sum())
     rng = np.random.default_rng([7, index])
     x = np.empty(2 * sizes[-1])
     work = [np.zeros(world.dim), np.array(world.state_0), world.params, np.empty(world.row_size), np.empty(world.dim)]
-    specialise(trajectory, world.sample, world.gradient)(rng, *work, np.array([ETA, START, EXPONENT]), x)
+    specialise(trajectory, world.sample, world.gradient)(rng, *work, np.array([ETA[process], START, EXPONENT]), x)
     found = np.empty((2, len(sizes), 2))
     learner = hw.Auto(world, seed=index)
     for at, (n, b) in enumerate(zip(sizes, windows, strict=True)):
@@ -69,9 +73,10 @@ def replicate(index, sizes=SIZES, windows=WINDOWS):
     return found
 
 
-def main(replicates=1_000, jobs=2):
+def main(replicates=1_000, jobs=2, process=0):
     with Pool(jobs) as pool:
-        found = np.array(pool.map(replicate, range(replicates), chunksize=8))
+        on_process = partial(replicate, process=process)
+        found = np.array(pool.map(on_process, range(replicates), chunksize=8))
     coverage, width = found.mean(axis=0).transpose(2, 0, 1)
     print(f"{'n':>9} {'b':>6} {'published':>10} {'OBM':>7} {'auto':>7}   widths over the oracle's")
     for at, n in enumerate(SIZES):

@@ -37,6 +37,7 @@ from halfwidth.models import (
     QuantileRegressor as QuantileRegressor,
     fit as fit,
     load as load,
+    performative as performative,
     strategic as strategic,
 )
 from halfwidth.problems import (

@@ -106,3 +106,10 @@ def test_matrices_that_are_not_finite_end_in_advice(monkeypatch, error):
     monkeypatch.setattr(steered, "regress", overflows)
     with pytest.raises(Diverged, match=r"non-finite numbers at row .*; scale the columns"):
         Auto(problem("iid-linear", dim=2), seed=0).run(10_000)
+
+
+@pytest.mark.parametrize("chunk_rows", [1, 64, 65, 200, 390, 1_000])
+def test_batches_hold_whole_chunks_whatever_their_length(chunk_rows):
+    """Otherwise no chunk fits into what is left of the last batch, and a run never ends."""
+    learner = Auto(problem("iid-linear", dim=2), chunk_rows=chunk_rows, seed=0).run(max(1_000, 2 * chunk_rows))
+    assert learner._steered.store.length % chunk_rows == 0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import typer
 
 from halfwidth import __version__
-from halfwidth.cli import battery, data, demo, fit, lists, predict, reproduce, strategic, study
+from halfwidth.cli import battery, data, demo, fit, lists, performative, predict, reproduce, strategic, study
 from halfwidth.cli.interrupts import answering
 
 app = typer.Typer(
@@ -42,6 +42,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "show": predict.show,
     "predict": predict.predict,
     "strategic": strategic.strategic,
+    "performative": performative.performative,
     "data": data.data,
     "study": study.study,
     "battery": battery.battery,

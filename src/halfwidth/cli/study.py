@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from halfwidth.cli.interrupts import keeping
-from halfwidth.cli.options import JobsOption, JsonOption, LevelOption, PlotOption, SeedOption
+from halfwidth.cli.options import JobsOption, JsonOption, LevelOption, ParamOption, PlotOption, SeedOption
 from halfwidth.cli.output import number, print_table, progress, write_json
 from halfwidth.cli.params import read_params
 from halfwidth.errors import InputError
@@ -25,10 +25,7 @@ def study(
     eta: Annotated[float, typer.Option(help="Step constant: the step is eta k^-a.")] = 0.5,
     exponent: Annotated[float, typer.Option(help="Step exponent a, between 1/2 and 1.")] = 0.505,
     epsilon: Annotated[float | None, typer.Option(help="How strongly the data respond to the model.")] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(help="Another parameter of the problem, see `halfwidth problems`; repeat.", metavar="NAME=VALUE"),
-    ] = None,
+    param: ParamOption = None,
     learner: Annotated[str, typer.Option(help="plain, truncated, capped, implicit, zeroth-order or local.")] = "capped",
     direction: Annotated[str, typer.Option(help="ones, first or all: what the interval is about.")] = "ones",
     level: LevelOption = 0.95,

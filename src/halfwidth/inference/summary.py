@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,6 +67,23 @@ def coefficient_rows(result: Result, level: float) -> list[dict[str, Any]]:
 def finite(value: float) -> float | None:
     """For JSON: None where there is no number."""
     return float(value) if np.isfinite(value) else None
+
+
+def aligned(head: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table, names to the left and numbers to the right."""
+    widths = [max(len(line[i]) for line in (head, *lines)) for i in range(len(head))]
+    return [
+        "  ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in (head, *lines)
+    ]
+
+
+def bounds_text(low: float | None, high: float | None) -> str:
+    """An interval, or `none`."""
+    return "none" if low is None or high is None else f"[{low:.4f}, {high:.4f}]"
 
 
 def _facts(result: Result) -> list[str]:

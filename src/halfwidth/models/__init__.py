@@ -5,6 +5,7 @@ from halfwidth.models.classifier import LogisticRegression
 from halfwidth.models.dispersed import GammaRegressor, NegativeBinomialRegressor
 from halfwidth.models.fit import fit
 from halfwidth.models.multinomial import MultinomialRegression
+from halfwidth.models.performative import PerformativeResult, performative
 from halfwidth.models.registry import MODELS, load
 from halfwidth.models.regressors import HuberRegressor, LinearRegression, PoissonRegressor, QuantileRegressor
 from halfwidth.models.results import RegressionResult
@@ -21,6 +22,7 @@ __all__ = [
     "LogisticRegression",
     "MultinomialRegression",
     "NegativeBinomialRegressor",
+    "PerformativeResult",
     "PoissonRegressor",
     "QuantileRegressor",
     "RegressionResult",
@@ -28,5 +30,6 @@ __all__ = [
     "StreamModel",
     "fit",
     "load",
+    "performative",
     "strategic",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,17 +17,20 @@ from numpy.typing import ArrayLike
 
 from halfwidth.checks import check_count, check_level
 from halfwidth.errors import InputError, NotEnoughData, UnknownName
+from halfwidth.inference import Result
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners import Auto
 from halfwidth.models.classifier import LogisticRegression
 from halfwidth.models.results import RegressionResult
 from halfwidth.models.run_status import FitWarning
 from halfwidth.models.strategic_result import StrategicResult
+from halfwidth.problems import Problem
 from halfwidth.problems.strategic import strategic_problem
 from halfwidth.streams import ReaderArguments, open_stream
 
 _SPEEDS = {"ascent": 0.5, "best": 1.0}
 _NAIVE_DRAWS = 1
+_CHUNKS, _SHORTEST_CHUNK = 256, 64
 
 
 def strategic(
@@ -119,11 +123,24 @@ def strategic(
         for far in (reach, 0.0)
     )
     exact, naive_exact = world.theta_star, still.theta_star
-    learned = Auto(world, seed=np.random.SeedSequence(seed)).run(rows).result()
+    learned = _learn(world, rows, np.random.SeedSequence(seed))
     naive = _naive_fit(X, y, ridge, rows, np.random.SeedSequence(seed, spawn_key=(_NAIVE_DRAWS,)))
     lengths = np.zeros(len(names))
     lengths[columns] = reach / (1.0 if cost is None else np.asarray(cost, dtype=np.float64))
     return StrategicResult(names, tuple(modifiable), learned, exact, naive, naive_exact, lengths, X, y, classes, level)
+
+
+def _learn(world: Problem, rows: int, seed: np.random.SeedSequence) -> Result:
+    """By `Auto`, whose doubt whether rows respond at all is void here: agents do, by construction.
+
+    A classifier is deployed for one of 256 parts of the rows (16 d above 16 columns): agents respond in a curve, so
+    that the noise of the deployed theta biases the estimate, and longer chunks have less of it.
+    """
+    chunk_rows = max(_SHORTEST_CHUNK, rows // max(_CHUNKS, 16 * world.dim))
+    result = Auto(world, seed=seed, chunk_rows=chunk_rows).run(rows).result()
+    diagnostics = result.diagnostics
+    flags = tuple(flag for flag in diagnostics.flags if flag[0] != "feedback-undecided")
+    return replace(result, diagnostics=replace(diagnostics, flags=flags))
 
 
 def _population(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from halfwidth.inference import Result
-from halfwidth.inference.summary import finite, warning_lines
+from halfwidth.inference.summary import aligned, bounds_text, finite, warning_lines
 from halfwidth.kernels.arrays import Vector
 from halfwidth.models.results import RegressionResult
 
@@ -197,24 +197,21 @@ class StrategicResult:
             (
                 row["name"] if row["status"] == "ok" else f"{row['name']} ! {row['status']}",
                 f"{row['coef']:.4f}",
-                _bounds(row, "ci_"),
+                bounds_text(row["ci_lower"], row["ci_upper"]),
                 f"{row['exact']:.4f}",
                 f"{row['naive']:.4f}",
-                _bounds(row, "naive_ci_"),
+                bounds_text(row["naive_ci_lower"], row["naive_ci_upper"]),
                 f"{row['naive_off']:+.1f}",
                 f"{row['moved']:+.3f}" if row["modifiable"] else "",
             )
             for row in self.rows()
         ]
-        widths = [max(len(line[i]) for line in (head, *lines)) for i in range(len(head))]
-        table = ["  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
-                 for line in (head, *lines)]  # fmt: skip
         loss = self.losses()
         return "\n".join(
             [
                 f"{len(self.features):,} agents, {self.result.n:,} rows, status {self.status} (naive fit: "
                 f"{self.naive.status}); agents change {', '.join(self.modifiable)}",
-                *table,
+                *aligned(head, lines),
                 "off: naive fit minus equilibrium, in standard errors of the naive fit; moved: by how many standard "
                 "deviations of the column agents shift",
                 f"mean log loss: naive fit {loss['naive_before']:.4f} before agents respond to it, "
@@ -222,8 +219,3 @@ class StrategicResult:
                 *self.warnings,
             ]
         )
-
-
-def _bounds(row: dict[str, Any], prefix: str) -> str:
-    low, high = row[f"{prefix}lower"], row[f"{prefix}upper"]
-    return "none" if low is None or high is None else f"[{low:.4f}, {high:.4f}]"

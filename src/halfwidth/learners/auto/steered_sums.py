@@ -36,7 +36,9 @@ class SteeredSums:
         dim = len(theta_0)
         self.dim, self.m, self.differences, self.detect = dim, chunk_rows, differences, detect
         self.first = max(-(-max(512, 10 * dim) // chunk_rows), FEWEST_CHUNKS) * chunk_rows  # N0
-        self.batch_rows = BATCH_CHUNKS * chunk_rows if chunk_rows <= _SHORT_CHUNK else max(512, chunk_rows)
+        self.batch_rows = (
+            BATCH_CHUNKS * chunk_rows if chunk_rows <= _SHORT_CHUNK else -(-512 // chunk_rows) * chunk_rows
+        )
         self.k = self.chunks = self.clipped = 0
         self.phase = 0  # 0: moving, 1: averaging, 2: estimating
         self.phase_ends = 2 * self.first

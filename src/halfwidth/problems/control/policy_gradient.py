@@ -41,8 +41,8 @@ from halfwidth.problems.control.finite_mdp import FiniteMDP, poisson_solution, s
 
 _MOST_STEPS = 50
 _NOISE_ROWS, _MOST_NOISE = 1_000, 0.4
-"""A deployed theta is as noisy as an estimate from some thousand rows; where that moves log odds by more, `auto` with
-50,000 rows covered 0.5 to 0.9, and 0.92 to 0.98 below (docs/reinforcement-learning.md)."""
+"""A deployed theta is as noisy as an estimate from some thousand rows; where that moves log odds by more, intervals of
+`auto` were too short."""
 
 
 @dataclass(frozen=True)
