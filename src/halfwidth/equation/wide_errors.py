@@ -14,6 +14,7 @@ share is then one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,25 +27,23 @@ from halfwidth.kernels.arrays import Vector
 
 WIDE = 512
 """More coefficients than this are wide."""
-_RIDGE = 1e-9
-_LONE = 1.0 - 1e-6
 _SAME = 1e-6
 """Largest difference of scaled matrices that single precision makes."""
+_RIDGE, _LONE = 1e-9, 1.0 - 1e-6
 
 
 @dataclass(frozen=True)
 class WideErrors:
-    """Errors of the directions that were given when it was made, the rows of `directions`."""
+    """Errors of the directions that were given when it was made."""
 
+    merged: ClassVar[int] = 1
     influences: Vector
     information: Vector
     """What each batch knows about the directions (K, m)."""
     whitened: Whitening
-    directions: Vector
     largest_share: Vector
     df: Vector
     bandwidth: float
-    merged: int = 1
 
     @property
     def batches(self) -> int:
@@ -111,7 +110,7 @@ def wide_errors(
     df = np.square(gamma.sum(axis=0)) / np.where(squares > 0.0, squares, np.inf) - 1.0
     if bandwidth > 0.0:
         df = df * kernel_degrees_of_freedom(K, bandwidth) / (K - 1.0)
-    return WideErrors(influences, gamma, whitened, directions, shares, np.maximum(df, 0.0), bandwidth)
+    return WideErrors(influences, gamma, whitened, shares, np.maximum(df, 0.0), bandwidth)
 
 
 def _inverse(A: Vector, d: Vector) -> Vector:
