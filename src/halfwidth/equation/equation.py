@@ -95,7 +95,18 @@ class Equation:
         return centre, np.asarray(self.residuals(centre) @ inverted.T)
 
     def weighted(self, weights: Vector) -> Equation:
-        """The same with batches that count for more or less (K,); their rows stay what they are."""
+        """Return the same equation with batches that count for more or less; their rows stay what they are.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (K,)
+            One for each batch.
+
+        Returns
+        -------
+        Equation
+            With weighted sums.
+        """
         return Equation(weights[:, None, None] * self.A, weights[:, None] * self.B, self.rows)
 
     def residuals(self, centre: Vector) -> Vector:
