@@ -229,5 +229,5 @@ def test_a_fresh_run_refuses_what_it_cannot_read_and_saved_models(frame, tmp_pat
 
 
 def test_resume_at_comes_with_resume(frame, tmp_path):
-    with pytest.raises(InputError, match=r"resume_at must come with resume \(--resume\); got 5"):
+    with pytest.raises(InputError, match=r"resume_at \(--resume-at\) needs resume \(--resume\)"):
         learn(frame, tmp_path / "run.ck", resume_at=5)
