@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pandas as pd
 
 import halfwidth as hw
 from halfwidth import learners
+from halfwidth.adapters.gymnasium import PolicyEvaluation
 from halfwidth.equation import BatchStore, Equation
 from halfwidth.errors import NotEnoughData
 from halfwidth.models.registry import model_from_state
@@ -227,6 +229,22 @@ MODELS = {
 }
 
 
+def _with_predictions(formula: str, **options: Any) -> Row:
+    """A model of a formula, which also predicts from raw columns."""
+    row = _model(None, features=None, formula=formula, **options)
+    return Row(row.make, row.load, lambda model: (row.read(model), model.predict(frame()[:50])))
+
+
+def _pooled_model() -> Row:
+    row = _model("y")
+
+    def made() -> dict[str, Any]:
+        first, second = (hw.fit(part, target="y", features=["a", "b"]) for part in (frame()[:1_200], frame()[1_200:]))
+        return first.pool(second).to_state()
+
+    return Row(made, row.load, row.read)
+
+
 def _stream(**options: Any) -> Row:
     def made() -> dict[str, Any]:
         stream = open_stream(frame(), chunk_rows=500, **options)
@@ -239,11 +257,34 @@ def _stream(**options: Any) -> Row:
     )
 
 
+MODELS |= {
+    "bases": _with_predictions("y ~ poly(a, 2) + bs(b, df=5) + C(k):a + scale(w)"),
+    "multinomial-formula": _with_predictions("k ~ a + log(b)", family="multinomial"),
+    "pooled": _pooled_model(),
+}
+
 STREAMS = {
     "columns": _stream(target="y", features=["a", "b"]),
     "labels": _stream(target="l", labels="binary", bad_rows="skip", time="g"),
     "formula": _stream(formula="y ~ a + C(k) + log(b)"),
 }
+
+
+def _evaluation() -> Row:
+    """The values of a policy in an environment of Gymnasium."""
+
+    def parts() -> tuple[Any, ...]:
+        rng = np.random.default_rng(0)
+        return gymnasium.make("FrozenLake-v1"), lambda s: int(rng.integers(4)), lambda s: np.eye(16)[s]
+
+    def load(state: dict[str, Any]) -> PolicyEvaluation:
+        return PolicyEvaluation.from_state(state, *parts(), seed=1)
+
+    def read(evaluation: PolicyEvaluation) -> Any:
+        said = evaluation.result().result.interval(level=0.9)
+        return said, evaluation.run(200)
+
+    return Row(lambda: PolicyEvaluation(*parts(), discount=0.9, trace=0.3, seed=0).run(3_000).to_state(), load, read)
 
 
 def _checkpoint(folder: Any) -> Row:
@@ -276,4 +317,4 @@ def table(folder: Any) -> dict[str, Row]:
         "stream": STREAMS,
     }
     rows = {f"{part}-{name}": row for part, named in parts.items() for name, row in named.items()}
-    return rows | {"fit": _checkpoint(folder)}
+    return rows | {"fit": _checkpoint(folder), "gymnasium": _evaluation()}

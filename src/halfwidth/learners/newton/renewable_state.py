@@ -90,11 +90,21 @@ def _buckets_if_grouped(state: State) -> bool:
     return state["sums"] is None or (state["sums"]["buckets"] is not None) == bool(state["grouped"])
 
 
+def _targets_allowed(state: State) -> bool:
+    """Of the rows put aside and of the kept ones: a class beyond the last, say, would be looked up in memory."""
+    loss, targets = make_loss(state["loss"], **state["options"]), [state["pending"][:, state["dim"]]]
+    if state["sums"] is not None and state["sums"]["sample"] is not None:
+        targets.append(state["sums"]["sample"]["rows"][:, state["dim"] + state["intercept"]])
+    most = state["options"].get("classes", float("inf"))
+    return all(bool((loss.allows(y) & (y < most)).all()) for y in targets)
+
+
 RELATIONS = (
     Relation("have the options of its family, and a positive scale where that is used", options_fit_loss),
     Relation("have as many rows in `sums` and `pending` as `n_seen` says", _rows_add_up),
     Relation("put fewer rows aside than fill a chunk", lambda s: len(s["pending"]) < s["chunk_rows"]),
     Relation("have sums of as many coefficients as it has", _parts_have_one_size),
+    Relation("have targets that its family takes", _targets_allowed),
     Relation("have centres and scales of columns when rows were expanded", _scaled_once_expanded),
     Relation("have a sample where the loss is not quadratic", _sample_unless_quadratic),
     Relation("have buckets exactly when it is grouped", _buckets_if_grouped),
