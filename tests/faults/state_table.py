@@ -289,6 +289,7 @@ def _evaluation() -> Row:
 
 def _checkpoint(folder: Any) -> Row:
     def made() -> dict[str, Any]:
+        (folder / "run.ck").unlink(missing_ok=True)
         hw.fit(frame(), target="y", features=["a"], checkpoint=folder / "run.ck")
         return read_checkpoint(folder / "run.ck")
 

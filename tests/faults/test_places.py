@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 
 import numpy as np
@@ -235,6 +237,58 @@ def test_a_pipe_that_was_closed_before_the_first_line(tmp_path, rows, command):
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
     assert done.stdout.strip() == "141", done.stderr
     assert [line for line in done.stderr.splitlines() if "compiling" not in line] == []
+
+
+def test_a_killed_prediction_leaves_no_file_and_the_next_one_cleans_up(tmp_path, rows):
+    """Killed while it writes: there is no file under the name, or the one before."""
+    halfwidth.fit(rows, target="y").save(tmp_path / "model")
+    head, *lines = rows.read_text().splitlines(keepends=True)
+    many, out = tmp_path / "many.csv", tmp_path / "out"
+    many.write_text(head + "".join(lines) * 50)
+    out.mkdir()
+    command = [*COMMAND, "predict", tmp_path / "model", many, "--interval", "mean", "--out", out / "found.csv"]
+    for before in (None, "old"):
+        if before is not None:
+            (out / "found.csv").write_text(before)
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            while not any(name.endswith(".tmp") and (out / name).stat().st_size for name in os.listdir(out)):
+                assert process.poll() is None
+                time.sleep(0.001)
+            process.kill()
+        assert (out / "found.csv").exists() == (before is not None)
+        assert before is None or (out / "found.csv").read_text() == before
+    assert subprocess.run(command, capture_output=True, check=True).stdout.endswith(b"150,000 predictions\n")
+    assert os.listdir(out) == ["found.csv"]
+    assert len((out / "found.csv").read_text().splitlines()) == 150_001
+
+
+def test_an_interrupted_prediction_cleans_up_itself(tmp_path, rows):
+    halfwidth.fit(rows, target="y").save(tmp_path / "model")
+    (tmp_path / "out").mkdir()
+    pipe = tmp_path / "rows.pipe"
+    os.mkfifo(pipe)
+    command = [
+        *COMMAND,
+        "predict",
+        tmp_path / "model",
+        pipe,
+        "--format",
+        "csv",
+        "--out",
+        tmp_path / "out" / "found.csv",
+    ]
+    with subprocess.Popen(command, stdout=-1, stderr=-1, text=True) as process, open(pipe, "w") as file:
+        file.write(rows.read_text())
+        file.flush()
+        while not os.listdir(tmp_path / "out"):
+            assert process.poll() is None
+            time.sleep(0.01)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate()
+    assert process.returncode == 143, said
+    assert [line for line in said.splitlines() if "compiling" not in line] == ["interrupted"]
+    assert os.listdir(tmp_path / "out") == []
 
 
 def test_predictions_to_a_full_standard_output(tmp_path, rows):

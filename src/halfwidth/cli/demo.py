@@ -20,7 +20,7 @@ _FRAME_SECONDS = 0.06
 
 def demo(
     rows: Annotated[int, typer.Option(help="Rows to stream.")] = 500_000,
-    seed: Annotated[int, typer.Option(help="Seed of the stream.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the stream.")] = 0,
     out: Annotated[Path, typer.Option(help=f"Where the picture goes. {FOLDERS}")] = Path("demo.png"),
 ) -> None:
     """Watch an interval close in on the truth while the data respond to the model."""

@@ -10,7 +10,7 @@ import typer
 from halfwidth.cli.output import FOLDERS
 
 JobsOption = Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")]
-SeedOption = Annotated[int, typer.Option(help="Same seed, same numbers, whatever the jobs.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Same seed, same numbers, whatever the jobs.")]
 LevelOption = Annotated[float, typer.Option(help="Confidence level.")]
 ParamOption = Annotated[
     list[str] | None,

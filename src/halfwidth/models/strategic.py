@@ -109,6 +109,7 @@ def strategic(
     """
     check_level(level)
     check_count("rows", rows, at_least=5_000)
+    check_count("seed", seed, at_least=0)
     if response not in _SPEEDS:
         raise InputError.of("response", "be 'ascent' or 'best'", response)
     if isinstance(modifiable, str) or not len(modifiable):
@@ -150,7 +151,7 @@ def _population(
     stream = open_stream(source, target=target, features=features, labels="binary", bad_rows=bad_rows, **reader)
     chunks = list(stream)
     if not chunks or stream.classes is None:
-        raise NotEnoughData.rows("strategic", sum(len(chunk) for chunk in chunks), 2)
+        raise NotEnoughData(f"target {target!r} must have rows of two classes; all rows of the table are of one")
     raw, y = np.concatenate([chunk.X for chunk in chunks]), np.concatenate([chunk.y for chunk in chunks])
     names, spread = stream.feature_names, raw.std(axis=0)
     for name, value in zip(names, spread, strict=True):
