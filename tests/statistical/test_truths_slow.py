@@ -27,7 +27,12 @@ PROBLEMS = {
     "pricing": {},
     "garnet-td": {"trace": 0.5, "noise": 0.3},
     "random-walk-td": {"trace": 0.3},
+    "frozen-lake-td": {"dim": 11},
     "q-learning": {},
+    "actor-critic": {"states": 2, "dim": 3},
+    "swap-game": {},
+    "rotating-game": {},
+    "strategic-logistic": {"agents": 200, "dim": 3},
     "quantile-linear": {"tau": 0.8, "phi": 0.6, "psi": 0.6},
     "missing-normal": {},
     "mixed-logistic": {"people": 20},
@@ -40,7 +45,7 @@ BATCHES = 4_000
 def world(name, dim):
     """The problem in so many dimensions, where it has a choice."""
     sized = {"dim": dim} if "dim" in problem_settings(name) else {}
-    return problem(name, **sized, **PROBLEMS[name])
+    return problem(name, **{**sized, **PROBLEMS[name]})
 
 
 def chain(sample, gradient):
@@ -108,14 +113,21 @@ def test_negative_control_a_wrong_sigma_is_noticed(name):
     assert sigma > 5
 
 
-def test_negative_control_a_wrong_theta_star_is_noticed():
-    """Shifted by one percent of the largest coefficient."""
-    built_in = problem("ar-linear", dim=3)
-    theta_star, _ = distances(built_in, Truth(built_in.theta_star + 0.01, built_in.sigma))
+@pytest.mark.parametrize("name", ["ar-linear", "actor-critic"])
+def test_negative_control_a_wrong_theta_star_is_noticed(name):
+    """Shifted by one percent of the largest coefficient, or a twentieth of a unit."""
+    built_in = world(name, 3)
+    theta_star, _ = distances(
+        built_in, Truth(built_in.theta_star + (0.01 if name == "ar-linear" else 0.05), built_in.sigma)
+    )
     assert theta_star > 1
 
 
-@pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "quantile-linear"])
+# Not for those whose averages are biased at this n, or that visit some states too rarely for it.
+SLOW_TO_AVERAGE = ("quantile-linear", "frozen-lake-td", "actor-critic", "strategic-logistic", "rotating-game")
+
+
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if name not in SLOW_TO_AVERAGE])
 def test_averaged_sgd_has_the_covariance_sigma(name):
     """n var(theta_bar) over replicates, standardised by sigma, is the identity.
 
