@@ -28,6 +28,7 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.products import mirrored
 from halfwidth.state.schema import Stored
 
+_ENTRIES = 2**20  # that are added at a time: all together would need half of the store once more
 Edges = NDArray[np.int64]
 
 
@@ -136,8 +137,9 @@ class BatchStore(Stored):
         used = self.open + int(self.open < self.capacity)
         pairs, odd = divmod(used, 2)
         for array in self.sums:
-            for at in range(pairs):  # one by one: together they would need half of the store once more
-                array[at] = array[2 * at] + array[2 * at + 1]
+            for a in range(0, pairs, step := max(1, _ENTRIES // max(array[0].size, 1))):
+                b = min(a + step, pairs)
+                array[a:b] = array[2 * a : 2 * b : 2] + array[2 * a + 1 : 2 * b : 2]
             if odd:
                 array[pairs] = array[2 * pairs]
             array[pairs + odd :] = 0.0
