@@ -54,6 +54,6 @@ def test_predictions_show_as_a_table(frame):
 
 
 def test_a_time_that_is_none_says_which_are_understood(frame):
-    german = frame.assign(day=frame["day"].dt.strftime("%d.%m.%Y"))
-    with pytest.raises(BadRow, match=r"'01\.01\.2024' is neither a number nor a time like 2024-01-31"):
-        hw.fit(german, target="y", features=["x"], time="day")
+    spelt = frame.assign(day=frame["day"].dt.strftime("%d of %B %Y"))
+    with pytest.raises(BadRow, match=r"'01 of January 2024' is neither a number nor a time like 2024-01-31"):
+        hw.fit(spelt, target="y", features=["x"], time="day")

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from halfwidth.state.ending import Ending
 
 __all__ = ["main"]
 
 _BAD_INPUT = 2
+_TYPERS_INTERRUPT = 130
 _CLOSED_PIPE = 141  # 128 + SIGPIPE, which is what ends other programs in front of `head`
 
 
@@ -19,9 +24,10 @@ def main() -> None:
     """
     from halfwidth.state.ending import Ending
 
+    sys.unraisablehook = _not_raised
     with Ending(at_once=True, then_default=True) as ending:
         try:
-            code = _called()
+            code = _called(ending)
         except BaseException:
             if ending.received is None:
                 raise
@@ -31,9 +37,10 @@ def main() -> None:
     sys.exit(code)  # type: ignore[arg-type]  # click's exit codes are what sys.exit takes
 
 
-def _called() -> object:
+def _called(ending: Ending) -> object:
     """Run the command, and return its exit code."""
     from halfwidth.cli.app import app
+    from halfwidth.cli.interrupts import Ended
     from halfwidth.errors import HalfwidthError
 
     for stream in (sys.stdout, sys.stderr):
@@ -43,7 +50,12 @@ def _called() -> object:
         app()
     except HalfwidthError as error:
         return _say(f"error: {error}")
+    except Ended as ended:
+        _say(str(ended))
+        return ended.code
     except SystemExit as ended:
+        if ending.received is not None and ended.code == _TYPERS_INTERRUPT:  # before the command itself began
+            raise
         return _CLOSED_PIPE if _pipe_was_closed() else ended.code
     except BrokenPipeError:
         return _CLOSED_PIPE
@@ -52,6 +64,14 @@ def _called() -> object:
             raise
         return _say(f"error: the output could not be written: {error}")
     return 0
+
+
+def _not_raised(error: sys.UnraisableHookArgs) -> None:
+    """Say that a signal was lost inside the interpreter, which drops errors of its own callbacks; show other errors."""
+    if issubclass(error.exc_type, KeyboardInterrupt):
+        _say("a signal came when it could not be answered; send it again")
+    else:
+        sys.__unraisablehook__(error)
 
 
 def _pipe_was_closed() -> bool:

@@ -19,8 +19,16 @@ _SIGINT = 2
 _AT_ONCE = "interrupted"
 
 
+class Ended(Exception):
+    """A command that a signal ended: the line to say, and the exit code 128 + signal."""
+
+    def __init__(self, line: str, code: int) -> None:
+        super().__init__(line)
+        self.code = code
+
+
 def answering(command: Callable[P, None]) -> Callable[P, None]:
-    """The same command; an interruption becomes a line on stderr and the exit code 128 + signal."""
+    """The same command; an interruption becomes `Ended`: typer would end without a word."""
 
     @wraps(command)
     def answered(*arguments: P.args, **options: P.kwargs) -> None:
@@ -28,8 +36,7 @@ def answering(command: Callable[P, None]) -> Callable[P, None]:
             command(*arguments, **options)
         except KeyboardInterrupt as error:
             ended = _ended(error)
-            typer.echo(str(ended), err=True)
-            raise typer.Exit(128 + ended.signal) from None
+            raise Ended(str(ended), 128 + ended.signal) from None
 
     return answered
 
