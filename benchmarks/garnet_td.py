@@ -12,8 +12,8 @@ and `auto` from n rows. The published figures of the first are 0.873, 0.935 and 
 there are not known to us, and both matter: windows of this length want eta lambda, with lambda the smallest eigenvalue
 of the Jacobian, to be well above 3 (below, iterates mix too slowly for them), and larger steps are biased, by how much
 depends on the process. Here `process` is the seed of `garnet-td`, with k_0 = 2,000. On process 0 eta is what covered
-best at the smallest n among some settings: eta = 5 covers 0.51 there and eta = 200 covers 0.69. Process 5 and its eta were
-chosen among some because a pilot came nearest to the published figures.
+best at the smallest n among some settings: eta = 5 covers 0.51 there and eta = 200 covers 0.69. Process 5 and its eta
+were chosen among some because a pilot came nearest to the published figures.
 """
 
 import sys
