@@ -41,7 +41,7 @@ def add_traces(phi: Vector, keeps: Vector, decay: float, trace: Vector, z: Vecto
 
 
 class Block:
-    """Room for T steps of E copies, whose observations have this shape each."""
+    """Space for T steps of E copies, whose observations have this shape each."""
 
     def __init__(self, observation: NDArray[Any], copies: int, shape: tuple[int, ...]) -> None:
         self.copies, self.steps, self.shape = copies, max(BLOCK_ROWS // copies, 1), shape

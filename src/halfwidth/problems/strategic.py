@@ -43,7 +43,7 @@ from halfwidth.problems.strategic_population import Population, synthetic_popula
 def catch_up(rng: Generator, agent: int, state: Vector, params: Vector) -> None:
     """Draw the moves of one agent since it was last looked at, newest first, and apply them to its deviation.
 
-    state: the clock; when each agent was last looked at; deviations; the ring of theta_S; room for one deviation.
+    state: the clock; when each agent was last looked at; deviations; the ring of theta_S; work space for one deviation.
     """
     agents, moving = int(params[0]), int(params[1])
     rate, speed = params[2], params[3]

@@ -25,8 +25,8 @@ _numbers = count()
 _LONGEST_NAME = 255 - max(len(PREVIOUS), len(REPLACED))
 _PROBE = b"\0" * 4096
 _REASONS = {
-    errno.ENOSPC: "the disk is full; make room, or choose another place",
-    errno.EDQUOT: "the disk quota is used up; make room, or choose another place",
+    errno.ENOSPC: "the disk is full; free some of it, or choose another place",
+    errno.EDQUOT: "the disk quota is used up; free some of it, or choose another place",
     errno.EFBIG: "the file would be larger than this process may write; raise the limit, or choose another place",
     errno.EROFS: "the disk is read-only; choose another place",
     errno.EACCES: "writing is not permitted there; change the permissions, or choose another place",

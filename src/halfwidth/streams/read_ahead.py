@@ -43,7 +43,7 @@ class _Reader:
             self._changed.notify_all()
 
     def _put(self, block: Block) -> bool:
-        """Wait for room, and hand the block over; False if nobody wants any more."""
+        """Wait until there is space, and hand the block over; False if nobody wants any more."""
         size = int(block.batch.nbytes)
         with self._changed:
             while self._ready and self._bytes + size > self._most and not self._stopped:

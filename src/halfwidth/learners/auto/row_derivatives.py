@@ -23,7 +23,7 @@ from halfwidth.problems import Problem
 
 
 class Scratch(NamedTuple):
-    """Room for what the rows write: two vectors for each of them, and a matrix."""
+    """Space for what the rows write: two vectors for each of them, and a matrix."""
 
     left: Vector
     right: Vector
