@@ -67,3 +67,8 @@ def test_a_bad_row_in_the_middle_of_a_file_ends_the_thread(tmp_path):
     with pytest.raises(BadRow, match="row 20001") as caught:  # whose traceback keeps the frames of the stream
         list(open_stream(path, target="y"))
     assert not readers(), caught
+
+
+def test_the_thread_prepares_every_block():
+    found = list(read_ahead(blocks(5, []), prepare=lambda block: block.cut(0, block.before // 100)))
+    assert [block.rows for block in found] == [0, 1, 2, 3, 4]

@@ -179,3 +179,27 @@ def test_text_that_looks_like_numbers_or_dates_is_refused(values: list[str], wor
 def test_a_column_that_is_neither_numbers_nor_text_is_no_category(cells: list[Any]) -> None:
     with pytest.raises(InputError, match=r"a column must hold numbers, text \(UTF-8\) or times"):
         open_stream(pa.table({"b": cells, "y": [1.0, 2.0]}), formula="y ~ C(b)")
+
+
+def test_levels_encoded_by_the_reading_thread_are_those_of_the_rows(tmp_path: Path) -> None:
+    cells = ["v", None, "u", "v", "w", "late", None, "u", "w", "late"] * 30
+    table = pa.table({"b": cells, "m": [1, 2, 3] * 100, "y": np.arange(300.0), "x": [0.5, 1e60, 2.0] * 100})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    for formula in ("y ~ b*C(m) + x", "y ~ 0 + C(m) + m + x:b", "y ~ x:x + b"):
+        streams = [
+            open_stream(source, formula=formula, bad_rows="skip", chunk_rows=64, buffer_rows=5)
+            for source in (table, str(tmp_path / "rows.parquet"))
+        ]
+        np.testing.assert_array_equal(*map(_stacked, streams))
+        assert streams[0].feature_names == streams[1].feature_names
+        assert streams[0].skipped == streams[1].skipped
+        assert streams[0].skipped["missing value"] == 60
+
+
+def test_a_product_that_is_no_number_is_marked_and_its_factors_are_not() -> None:
+    table = {"x": [1.0, 1e60, 2.0], "z": [1.0, 1e60, 3.0], "b": ["u", "v", "v"], "y": [1.0, 2.0, 3.0]}
+    alone = open_stream(table, formula="y ~ x + z + b", bad_rows="skip")
+    assert len(_stacked(alone)) == 3
+    together = open_stream(table, formula="y ~ x:z + b", bad_rows="skip")
+    np.testing.assert_array_equal(_stacked(together), [[0.0, 1.0], [1.0, 6.0]])
+    assert together.skipped == {"formula not defined": 1}

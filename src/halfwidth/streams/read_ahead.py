@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from halfwidth.streams.block import Block
 
@@ -18,8 +18,8 @@ MOST_BYTES = 1 << 24
 class _Reader:
     """The thread, the blocks that nobody has taken yet, and how the reading ended."""
 
-    def __init__(self, blocks: Iterator[Block], most_bytes: int) -> None:
-        self._source, self._most = blocks, most_bytes
+    def __init__(self, blocks: Iterator[Block], most_bytes: int, prepare: Callable[[Block], Block]) -> None:
+        self._source, self._most, self._prepare = blocks, most_bytes, prepare
         self._ready: deque[Block] = deque()
         self._bytes = 0
         self._ended = self._stopped = False
@@ -34,7 +34,7 @@ class _Reader:
         error: BaseException | None = None
         try:
             for block in self._source:
-                if not self._put(block):
+                if not self._put(self._prepare(block)):
                     break
         except BaseException as raised:  # whatever it is, it belongs to the one who takes the blocks
             error = raised
@@ -82,9 +82,11 @@ class _Reader:
             close()
 
 
-def read_ahead(blocks: Iterator[Block], most_bytes: int | None = None) -> Iterator[Block]:
-    """The same blocks, read by a thread that is at most so many bytes, or one block, ahead."""
-    reader = _Reader(blocks, MOST_BYTES if most_bytes is None else most_bytes)
+def read_ahead(
+    blocks: Iterator[Block], most_bytes: int | None = None, prepare: Callable[[Block], Block] = lambda block: block
+) -> Iterator[Block]:
+    """The same blocks, read and prepared by a thread that is at most so many bytes, or one block, ahead."""
+    reader = _Reader(blocks, MOST_BYTES if most_bytes is None else most_bytes, prepare)
     reader.start()
     try:
         while (block := reader.take()) is not None:

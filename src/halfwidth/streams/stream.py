@@ -8,6 +8,7 @@ before it come out first, and only then the error.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from halfwidth.streams.block import Block, Chunk
 from halfwidth.streams.design.bad_rows import ORDER
 from halfwidth.streams.design.columns import Design
 from halfwidth.streams.design.explain import explain
+from halfwidth.streams.design.levels import with_levels
 from halfwidth.streams.design.plan import Plan, Rows
 from halfwidth.streams.design.specification import Specification
 from halfwidth.streams.options import Options
@@ -217,7 +219,9 @@ class Stream:
         if self._pending is not None:
             return drop_total(self._pending, self.position)
         blocks = self._source.blocks(self.columns if self.rereadable else None, self.position - self._rows_gone)
-        return read_ahead(blocks) if isinstance(self._source, FileSource) else blocks
+        if not isinstance(self._source, FileSource):
+            return blocks
+        return read_ahead(blocks, prepare=partial(with_levels, columns=self._plan.categories))
 
     def _usable(self, parts: list[Block], rows: Rows) -> tuple[int, BadRow | None]:
         """How many rows come out of these before an error, and that error."""

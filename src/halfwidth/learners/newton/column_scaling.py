@@ -52,9 +52,12 @@ class Scaling(NamedTuple):
         Z = np.empty((self.columns, len(X))).T
         Z[:, :k] = 1.0
         inside = Z[:, k:]
-        np.copyto(inside, X)
-        if k:
-            inside -= self.centre
+        if X.strides[0] < X.strides[1]:  # column by column, as `inside`: the copy subtracts on the way
+            np.subtract(X, self.centre if k else 0.0, out=inside)
+        else:
+            np.copyto(inside, X)
+            if k:
+                inside -= self.centre
         inside *= 1.0 / self.scale
         return Z
 

@@ -49,6 +49,9 @@ class Design(Protocol):
     def predictors(self) -> tuple[str, ...]: ...
 
     @property
+    def categories(self) -> tuple[str, ...]: ...
+
+    @property
     def notes(self) -> dict[str, str]: ...
 
     @property
@@ -69,6 +72,7 @@ class ColumnsDesign:
     """X is the named columns, in that order, as numbers."""
 
     has_intercept = True
+    categories: tuple[str, ...] = ()
 
     def __init__(self, features: Sequence[str]) -> None:
         self.feature_names = self.columns = self.predictors = tuple(features)

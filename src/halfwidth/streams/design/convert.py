@@ -83,7 +83,8 @@ def as_text(column: Any) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
         numbers = as_float(column)[0]
         return _objects([f"{v:.0f}" if v.is_integer() else repr(v) for v in numbers.tolist()]), np.isnan(numbers)
     try:
-        return _objects(column.cast(pa.string()).to_pylist()), np.asarray(column.is_null())
+        texts = column if pa.types.is_string(column.type) else column.cast(pa.string())
+        return _objects(texts.to_pylist()), np.asarray(column.is_null())
     except pa.ArrowException:
         raise no_text(column.type) from None
 

@@ -75,6 +75,11 @@ class FormulaDesign:
         return tuple(self._names)
 
     @property
+    def categories(self) -> tuple[str, ...]:
+        """The columns that are read as categories only."""
+        return tuple(known.column for known in self.inputs.levels.values() if known.column not in self.inputs.kinds)
+
+    @property
     def notes(self) -> dict[str, str]:
         """The constants that were taken from the first rows, by transform."""
         return self.inputs.notes()
@@ -113,7 +118,9 @@ class FormulaDesign:
         self.inputs.categories(rows, parts, faults, learning, rules.unknown_level)
         if rules.unknown_level != "error":
             self._grow(rows, faults.usable(rules.stops) & learning, in_order=True)
-        return DesignRows(self._fill(rows, faults), response, offset)
+        X = self._fill(rows, faults)
+        # Row by row for predictions, which are then those of the same rows in an array, to the bit.
+        return DesignRows(np.ascontiguousarray(X) if rules.predicting else X, response, offset)
 
     def response(self, parts: Sequence[Block], faults: Faults) -> Array | None:
         """The response of these rows, where the formula computes it."""
@@ -127,32 +134,45 @@ class FormulaDesign:
         return response
 
     def _fill(self, rows: Inputs, faults: Faults) -> Array:
-        X = np.zeros((faults.rows, len(self._names)))
-        every = np.arange(faults.rows)
+        """X, column by column; one more column, the last, takes what belongs to none (a place of -1)."""
+        columns = np.zeros((len(self._names) + 1, faults.rows))
+        cells, every = columns.ravel(), np.arange(faults.rows)
         for coded in self._coded:
             codes = tuple(rows.codes[text] for text, _ in coded.categories)
-            known = np.all([code >= 0 for code in codes], axis=0) if codes else None
             for chosen, places in coded.places.items():
                 value = rows.product(coded.numbers, chosen)
-                if known is None:
-                    X[:, int(places)] = 1.0 if value is None else value
+                if not codes:
+                    columns[int(places)] = 1.0 if value is None else value
                     continue
-                column = places[codes]
-                inside = known & (column >= 0)
-                self._mark_empty(coded, known & (column == -2), faults)
-                X[every[inside], column[inside]] = 1.0 if value is None else value[inside]
+                at = self._columns_of_rows(coded, places[codes], codes, faults)
+                at *= faults.rows
+                at += every
+                cells[at] = 1.0 if value is None else value
+        X = columns[:-1].T
         self._mark(X, faults)
         return X
 
-    def _mark_empty(self, coded: CodedTerm, empty: NDArray[np.bool_], faults: Faults) -> None:
-        """A row of a cell that has no column cannot be told from one of the reference levels."""
-        if empty.any():
+    def _columns_of_rows(
+        self, coded: CodedTerm, at: NDArray[np.int64], codes: tuple[NDArray[np.int64], ...], faults: Faults
+    ) -> NDArray[np.int64]:
+        """The column of each row's cell: -1 for a reference, an unknown level, or a cell that has none.
+
+        A row of a cell that has no column cannot be told from one of the reference levels.
+        """
+        for code in codes:
+            if code.min(initial=0) < 0:
+                at[code < 0] = -1
+        if at.min(initial=-1) < -1:
             column = ":".join(self.inputs.levels[text].column for text, _ in coded.categories)
-            faults.mark(empty, LEVEL, column, f"no row before had these levels of {column} together")
+            faults.mark(at == -2, LEVEL, column, f"no row before had these levels of {column} together")
+            np.maximum(at, -1, out=at)
+        return at
 
     def _mark(self, X: Array, faults: Faults) -> None:
-        for column, name in enumerate(() if usable(X) else self._names):
-            faults.mark(beyond(X[:, column]), FORMULA, name, NO_NUMBER)
+        """Blame rows in which a product is no number; single factors are checked when they are computed."""
+        if any(len(coded.numbers) > 1 for coded in self._coded) and not usable(X):
+            for column, name in enumerate(self._names):
+                faults.mark(beyond(X[:, column]), FORMULA, name, NO_NUMBER)
 
     def _grow(self, rows: Inputs, good: NDArray[np.bool_], *, in_order: bool) -> None:
         """Give columns to the cells into which good rows fall for the first time."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +52,7 @@ class Levels:
         self.column, self.numeric, self.names, self.other, self.first = column, numeric, list(names), other, first
         # A cell that says "other" is unknown like any other: that level has no text of its own.
         self._places = {name: place for place, name in enumerate(self.names) if place != other}
+        self._last: tuple[Any, NDArray[np.int64], list[str]] = (None, np.empty(0, dtype=np.int64), [])
 
     def learn(self, parts: Sequence[Block], usable: NDArray[np.bool_], reference: Any, declared: bool) -> None:
         """Take the levels from the usable rows of the first buffer; one too many, or the wrong kind, raises."""
@@ -57,8 +60,8 @@ class Levels:
         order: dict[str, None] = {}
         start = 0
         for part in parts:
-            codes, names = self._coded(part.column(self.column))
-            rows = usable[start : start + part.rows]
+            coded, merged, names = self._coded(part.column(self.column))
+            codes, rows = merged[coded], usable[start : start + part.rows]
             start += part.rows
             if need("pyarrow").types.is_dictionary(part.column(self.column).type):
                 order |= dict.fromkeys(names)
@@ -87,18 +90,20 @@ class Levels:
         """The place of each row's level, -1 where it has none; new levels of usable rows as asked for."""
         pieces, start = [], 0
         for part in parts:
-            codes, names = self._coded(part.column(self.column))
+            codes, merged, names = self._coded(part.column(self.column))
             rows = slice(start, start + part.rows)
             start += part.rows
             places = np.array([self._places.get(name, -2) for name in names] + [-1], dtype=np.int64)
             if unknown_level == "add" and (places == -2).any():
-                new = (places[codes] == -2) & usable[rows]
-                used, first = np.unique(codes[new], return_index=True)
+                new = (places[merged][codes] == -2) & usable[rows]
+                used, first = np.unique(merged[codes[new]], return_index=True)
                 for code in used[np.argsort(first)].tolist():
                     self._add(names[code])
                     places[code] = self._places[names[code]]
-            pieces.append(places[codes])
+            pieces.append(places[merged][codes])
         found = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
+        if found.min(initial=0) == 0:
+            return found
         faults.mark(found == -1, MISSING, self.column)
         unknown = found == -2
         if unknown_level == "other" and unknown.any():
@@ -112,23 +117,30 @@ class Levels:
         faults.mark(unknown, LEVEL, self.column)
         return np.maximum(found, -1)
 
-    def _coded(self, column: Any) -> tuple[NDArray[np.int64], list[str]]:
-        """A code for each row (-1 where it is missing) and the level behind each code."""
+    def _coded(self, column: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
+        """A code for each row, the code with which each is merged (-1 where it is missing), and the level behind it."""
         pa = need("pyarrow")
         if not pa.types.is_dictionary(column.type):
-            column = _encoded(plain(column))
-        names, missing = as_text(column.dictionary)
-        if len(names) > MOST_LEVELS:
+            column = encoded(plain(column))
+        if len(column.dictionary) > MOST_LEVELS:
             used = np.unique(column.indices.drop_null().to_numpy(zero_copy_only=False))
             if len(used) > MOST_LEVELS:
+                names, _ = as_text(column.dictionary)
                 raise self._too_many([str(names[code]) for code in used.tolist()], len(column))
-        indices = column.indices.fill_null(len(names)) if column.indices.null_count else column.indices
-        codes = indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        kept = [-1 if gone else place for place, gone in enumerate(missing.tolist())]
-        texts = [self._canonical(name) if name is not None else "" for name in names.tolist()]
-        first = {text: place for place, text in reversed(list(enumerate(texts)))}
-        merged = np.array([first[texts[place]] if place >= 0 else -1 for place in kept] + [-1], dtype=np.int64)
-        return merged[codes], texts
+        merged, texts = self._decoded(column.dictionary)
+        indices = column.indices.fill_null(len(texts)) if column.indices.null_count else column.indices
+        return indices.to_numpy(zero_copy_only=False).astype(np.int64), merged, texts
+
+    def _decoded(self, dictionary: Any) -> tuple[NDArray[np.int64], list[str]]:
+        """Which value each is merged with, and the level of each; chunks of one block ask for the same ones."""
+        key = dictionary.to_pylist() if need("pyarrow").types.is_string(dictionary.type) else None
+        if key is None or key != self._last[0]:
+            names, missing = as_text(dictionary)
+            texts = [self._canonical(name) if name is not None else "" for name in names.tolist()]
+            first = {text: place for place, text in reversed(list(enumerate(texts)))}
+            merged = [-1 if gone else first[text] for text, gone in zip(texts, missing.tolist(), strict=True)]
+            self._last = key, np.array([*merged, -1], dtype=np.int64), texts
+        return self._last[1:]
 
     def _canonical(self, text: str) -> str:
         if not self.numeric:
@@ -173,13 +185,26 @@ class Levels:
         }
 
 
-def _encoded(column: Any) -> Any:
+def encoded(column: Any) -> Any:
     """Each value once, and its place; lists and the like have none."""
     pa = need("pyarrow")
     try:
         return column.dictionary_encode()
     except pa.ArrowException:
         raise no_text(column.type) from None
+
+
+def with_levels(block: Block, columns: Sequence[str]) -> Block:
+    """The block with these columns encoded, where that is possible."""
+    if not columns:
+        return block
+    arrays = list(block.batch.columns)
+    for name in columns:
+        place = block.batch.schema.get_field_index(name)
+        if place >= 0 and not need("pyarrow").types.is_dictionary(arrays[place].type):
+            with suppress(InputError):  # what cannot be encoded is told with its row, later
+                arrays[place] = encoded(plain(arrays[place]))
+    return replace(block, batch=need("pyarrow").RecordBatch.from_arrays(arrays, names=block.batch.schema.names))
 
 
 def looks_like(names: Sequence[str]) -> str | None:

@@ -61,6 +61,7 @@ class Plan:
         self.computed = isinstance(design, FormulaDesign) and design.computes_response
         read = [*design.columns, *([] if self.computed else [target.column]), *options.special]
         self.columns = tuple(dict.fromkeys(read))
+        self.categories = sorted(set(design.categories) - {target.column, *options.special})
 
     @classmethod
     def learn(cls, options: Options, parts: Sequence[Block], default_target: str | None) -> Plan:
