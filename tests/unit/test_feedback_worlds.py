@@ -112,6 +112,37 @@ def test_ties_in_the_maximum_are_refused():
         solve_q_learning(twice, np.eye(6), noise=0.1)
 
 
+def perturbed(mdp: FiniteMDP, size: float, seed: int) -> FiniteMDP:
+    """Rewards and transitions with relative errors of `size`, as another order of summation makes them."""
+    rng = np.random.default_rng(seed)
+    p, r = (x * (1.0 + size * rng.uniform(-1.0, 1.0, x.shape)) for x in (mdp.transitions, mdp.rewards))
+    return FiniteMDP(p / p.sum(axis=(2, 3), keepdims=True), r, mdp.discount)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6], ids=["values near 1", "values near 1e6"])
+@pytest.mark.parametrize("size", [1e-15, 1e-13])
+def test_rounding_errors_do_not_hide_a_tie(size, offset):
+    """Four actions that do the same, with 30 draws of rounding errors; one that pays 1e-4 more is the control."""
+    one = garnet(5, 1, 3, discount=0.9, seed=1)
+    tied = FiniteMDP(np.repeat(one.transitions, 4, axis=1), np.repeat(one.rewards + offset, 4, axis=1), 0.9)
+    clear = FiniteMDP(tied.transitions, tied.rewards.copy(), 0.9)
+    clear.rewards[:, 2] += 1e-4 * (1.0 + offset)
+    for seed in range(30):
+        with pytest.raises(InputError, match="two actions tie"):
+            solve_q_learning(perturbed(tied, size, seed), np.eye(20), noise=0.1)
+        found = solve_q_learning(perturbed(clear, size, seed), np.eye(20), noise=0.1).theta_star.reshape(5, 4)
+        assert (found.argmax(axis=1) == 2).all()
+
+
+def test_arms_that_differ_by_rounding_errors_tie():
+    best = np.array([0.0, 0.3, 0.1 + 0.2])
+    assert best[1] != best[2]
+    with pytest.raises(InputError, match="best arms tie"):
+        _ = problem("adaptive-linear", temperature=0.0, theta_r=best).truth
+    clear = problem("adaptive-linear", temperature=0.0, theta_r=[0.0, 0.3, 0.301]).truth
+    assert clear.sigma[2, 2] < clear.sigma[1, 1]
+
+
 def test_the_lake_is_that_of_gymnasium():
     mdp = frozen_lake()
     np.testing.assert_allclose(mdp.transitions.sum(axis=(2, 3)), 1.0)

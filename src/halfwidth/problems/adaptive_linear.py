@@ -28,6 +28,9 @@ from halfwidth.problems.base import Problem, Truth
 from halfwidth.problems.row_losses import LINEAR
 from halfwidth.problems.seed_features import target_parameter
 
+_SMALLEST_GAP = 1e-8
+"""Arms that differ by less, relative to the largest, are tied: more rows than anyone has would not tell them apart."""
+
 
 @jitable
 def chosen_arm(rng: Generator, theta: Vector, temperature: float, explore: float) -> int:
@@ -98,7 +101,7 @@ def pull_probabilities(theta: Vector, temperature: float, explore: float) -> Vec
     if temperature > 0.0:
         weights = np.exp((theta - theta.max()) / temperature)
     else:
-        weights = (theta == theta.max()).astype(np.float64)
+        weights = (theta >= theta.max() - _SMALLEST_GAP * np.abs(theta).max()).astype(np.float64)
         if weights.sum() > 1.0:
             raise InputError(
                 "the best arms tie: which one is pulled does not settle, and averages have no normal limit; "

@@ -34,9 +34,9 @@ from halfwidth.problems.row_losses import squared_norm
 
 HEAD = 4
 SMALLEST_GAP = 1e-8
-"""Actions whose values at theta* differ by less are tied."""
+"""Actions whose values at theta* differ by less, relative to the largest value, are tied: above any rounding error."""
 _MOST_POLICIES = 1_000
-_TIED = 3.0
+_TIED, _RECURS = 3.0, 1e-8
 
 
 @jitable
@@ -144,7 +144,7 @@ def q_problem(mdp: FiniteMDP, features: Vector, noise: float, settings: dict[str
 
 def tied_actions(result: Result, mdp: FiniteMDP, features: Vector) -> list[tuple[str, str]]:
     """Whether, in a state that recurs, the best action and another one cannot be told apart."""
-    recurring = np.flatnonzero(_reached(mdp) > SMALLEST_GAP)
+    recurring = np.flatnonzero(_reached(mdp) > _RECURS)
     by_state = features.reshape(mdp.states, mdp.actions, -1)
     values = by_state @ result.params
     best = values.argmax(axis=1)
@@ -153,7 +153,8 @@ def tied_actions(result: Result, mdp: FiniteMDP, features: Vector) -> list[tuple
         return []
     directions = np.array([by_state[s, best[s]] - by_state[s, a] for s, a in others])
     errors = np.sqrt(direction_variances(np.nan_to_num(result.covariance), directions) / result.n)
-    tied = [other for other, t in zip(others, directions @ result.params - _TIED * errors, strict=True) if t <= 0.0]
+    below = directions @ result.params <= _TIED * errors + SMALLEST_GAP * np.abs(values).max()
+    tied = [other for other, is_tied in zip(others, below, strict=True) if is_tied]
     if not tied:
         return []
     named = ", ".join(f"{a} and {best[s]} in state {s}" for s, a in tied[:4]) + (", ..." if len(tied) > 4 else "")
@@ -198,20 +199,20 @@ def solve_q_learning(mdp: FiniteMDP, features: Vector, noise: float) -> Truth:
 def _fixed_point(
     mdp: FiniteMDP, features: Vector, p: Vector, r: Vector, pi: Vector
 ) -> tuple[Vector, NDArray[np.int64]]:
-    """theta* and the greedy action of every state."""
+    """theta* and the greedy action of every state; an action stays greedy until another is better beyond rounding."""
     states, actions = mdp.states, mdp.actions
-    by_state = features.reshape(states, actions, -1)
+    by_state, every = features.reshape(states, actions, -1), np.arange(states)
     greedy = np.zeros(states, dtype=np.int64)
     right = features.T @ (pi * (p * r).sum(axis=(1, 2)))
     for _ in range(_MOST_POLICIES):
-        best = by_state[np.arange(states), greedy]
-        A = features.T @ (pi[:, None] * (features - mdp.discount * p[:, 0] @ best))
+        A = features.T @ (pi[:, None] * (features - mdp.discount * p[:, 0] @ by_state[every, greedy]))
         theta = np.linalg.solve(A, right)
         values = by_state @ theta
-        new = values.argmax(axis=1)
+        smallest = SMALLEST_GAP * np.abs(values).max()
+        new = np.where(values.max(axis=1) > values[every, greedy] + smallest, values.argmax(axis=1), greedy)
         if (new == greedy).all():
             ordered = np.sort(values, axis=1)
-            if actions > 1 and (ordered[:, -1] - ordered[:, -2]).min() < SMALLEST_GAP:
+            if actions > 1 and (ordered[:, -1] - ordered[:, -2]).min() <= smallest:
                 raise InputError(
                     "two actions tie at the fixed point of this Q-learning: its mean field has a kink there and "
                     "averages have no normal limit; choose another seed or other rewards"
