@@ -83,6 +83,24 @@ def test_online_debiasing_is_the_definition():
     assert early.status == "bias-left"
 
 
+def test_online_debiasing_does_not_depend_on_the_units_of_columns():
+    """Gamma rescales the features by the information in each direction; with Gamma = lambda I this would fail."""
+    rows, units, options = given_rows(600), np.array([1.0, 30.0, 0.02]), {"pilot_rows": 100, "planned_rows": 600}
+    result = OnlineDebiasing(WORLD, step=STEP, **options).consume(rows).result()
+    other = OnlineDebiasing(WORLD, step=STEP, **options).consume(rows * np.append(units, 1.0)).result()
+    np.testing.assert_allclose(other.params * units, result.params, rtol=1e-9)
+    np.testing.assert_allclose(other.bse * units, result.bse, rtol=1e-9)
+
+
+def test_online_debiasing_says_where_exploration_ends():
+    """The third column is seen in the pilot rows and hardly again: its bias is left, and the result says so."""
+    rows = given_rows(2_000)
+    rows[200:, 2] *= 0.05
+    options = {"pilot_rows": 200, "planned_rows": 2_000}
+    assert OnlineDebiasing(WORLD, step=STEP, **options).consume(rows).result().status == "bias-left"
+    assert OnlineDebiasing(WORLD, step=STEP, **options).consume(given_rows(2_000)).result().status == "ok"
+
+
 def test_plus_minus_is_the_definition():
     """Capped steps gamma / k after the pilot rows; the last iterate, and the learning rate as its variance."""
     rows, pilot = given_rows(400), 100

@@ -5,12 +5,17 @@ all rows and predictable weights w_k,
 
     theta_d = theta_LS + W (y - X theta_LS),   w_k = (I - W_{k-1} X_{k-1}) Gamma^-1 x_k / (1 + x_k' Gamma^-1 x_k),
 
-theta_d - theta* = (I - W X)(theta_LS - theta*) + W noise: the first part is small, the second a martingale, normal with
-covariance s^2 W W' whatever the design did. Y. Deshpande, L. Mackey, V. Syrgkanis and M. Taddy (ICML 2018) take Gamma =
-lambda I; K. Khamaru, Y. Deshpande, T. Lattimore, L. Mackey and M. Wainwright (2021) scale by directions. After
-information G in a direction exp(-G / Gamma) is left of the bias, and the variance is s^2 / (2 Gamma). Here Gamma = H n
-/ log n, with n the planned number of rows and H the mean x x' over the pilot rows: the bias falls to about 1 / n of
-what it was, and the interval is sqrt(log(n) / 2) times as wide as that of least squares.
+theta_d - theta* = (I - W X)(theta_LS - theta*) + W noise. Each row takes the factor (I - Gamma^-1 x x' / (1 + x'
+Gamma^-1 x)) off I - W X, so that after information G in a direction exp(-G / Gamma) is left of the bias, and then W W'
+is near Gamma^-1 / 2 whatever the design did: W noise is a martingale with covariance s^2 W W', and normal.
+
+Y. Deshpande, L. Mackey, V. Syrgkanis and M. Taddy (ICML 2018) have this recursion with Gamma = lambda I. K. Khamaru, Y.
+Deshpande, T. Lattimore, L. Mackey and M. Wainwright (2021) rescale the features, so that directions with more
+information get sharper intervals; their scalings may follow the design as rows come. Here there is one, fixed after
+the pilot rows: Gamma = H n / log n, with n the planned number of rows and H the mean x x' over the pilot rows. If the
+design goes on as in the pilot the bias falls to about 1 / n of what it was, and the interval is sqrt(log(n) / 2) times
+as wide as that of least squares. If a direction is explored less afterwards, more of its bias is left, which is
+measured: max |I - W X| above 5% is the doubt `bias-left`.
 """
 
 from __future__ import annotations
