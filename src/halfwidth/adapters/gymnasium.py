@@ -115,8 +115,7 @@ class PolicyEvaluation:
         try:
             while self.transitions < wanted:
                 left = -(-(wanted - self.transitions) // block.copies)
-                for _ in range(min(block.steps, left)):
-                    self._world.step(block)
+                self._world.advance(block, min(block.steps, left))
                 self._learn(block)
         except BaseException as fault:
             self._block = None
