@@ -13,7 +13,7 @@ in 100 runs of each.
 Processes are drawn as in that paper's appendix: P has uniform entries over their sums; the mean A_bar is a normal
 matrix, less twice its largest real part of an eigenvalue where that is positive; A(x) is A_bar plus uniform noise from
 -1 to 1, but for the last state, which makes the mean A_bar; b(x) is uniform from -1 to 1. A run that diverges does not
-cover.
+cover. How processes are drawn is taken from public notes on the paper; its own text was not at hand.
 """
 
 import sys
