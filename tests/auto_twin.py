@@ -170,13 +170,20 @@ class Twin:
             if T <= 2.33 and E - T > 5:
                 return found
         late = self.late_share(y, x)
-        J = (mean + self.slope(x + late * self.lags(x), y)[0]) / (1 + min((d + 3) / R, 0.5)) - mean
+        x = x + late * self.lags(x)
+        raw, explained = self.slope(x, y)
+        J = (mean + raw) / (1 + min((d + 3) / R, 0.5)) - mean
         used = (1 - d**2 / F) * J
         gains = [np.sqrt((np.linalg.solve(mean + either, mean) ** 2).sum() / d) for either in (J, used)]
         if max(gains) > 15:
             return found
         settled = confirmed and max(96, 32 * max(gains)) <= R
-        return found | {"J": J, "steering": used, "settled": settled, "renewals": R}
+        left = y - y.mean(axis=0) - explained
+        row_noise = left.T @ left / count * self.m
+        V = self.m * count * np.cov(x.T, bias=True).reshape(d, d)
+        sigma = np.linalg.solve(mean + J, np.linalg.solve(mean + J, row_noise).T)
+        typical = 2 * d / np.trace(np.linalg.solve(V, sigma))
+        return found | {"J": J, "steering": used, "settled": settled, "renewals": min(R, typical), "spread": V}
 
     def lags(self, x):
         """The moving average of x over past chunks, less x itself."""
@@ -262,7 +269,11 @@ class Twin:
         seen = self.response(np.mean([c.H for c in self.chunks], axis=0) / self.m)
         self.J, self.renewals = seen["J"], seen["renewals"]
         batches = [self.sums(self.J, range(*edge)) for edge in pairwise(edges)]
+        self.taken = 0.0
         if self.J.any():
+            x = np.array([c.deployed for c in self.chunks])
+            T = [self.m * (x[a:b] - x.mean(axis=0)).sum(axis=0) for a, b in pairwise(edges)]
+            self.taken = sum(T_j @ np.linalg.solve(seen["spread"], T_j) for T_j in T) / (self.m * count)
             weights = self.weights(edges)
             batches = [(w * A_j, w * B_j) for w, (A_j, B_j) in zip(weights, batches, strict=True)]
         A, B = (np.sum(part, axis=0) for part in zip(*batches, strict=True))

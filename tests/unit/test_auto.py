@@ -1,5 +1,6 @@
 """`auto` and `auto-gradient`: held to a slow twin, exact where exactness is promised, and honest about themselves."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from numba import njit
 
 import auto_twin
 from halfwidth import Auto, FixedBatchMeans, OverlappingBatchMeans, Problem
+from halfwidth.equation import Sums
 from halfwidth.errors import Diverged, InputError, NotEnoughData, NotIdentified
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.batch_result import BatchesResult, in_pairs
@@ -73,7 +75,7 @@ def test_auto_is_its_definition(name, settings, n, gradient_only):
     np.testing.assert_allclose(learner.theta, twin.theta, rtol=1e-7, atol=1e-10)
     np.testing.assert_allclose(result.params, twin.params, rtol=1e-7, atol=1e-10)
     np.testing.assert_allclose(result.influences, twin.influences, rtol=1e-6, atol=1e-10)
-    expected = result.n * K / (K - 1) * twin.influences.T @ twin.influences
+    expected = result.n * K / (K - 1) * twin.influences.T @ twin.influences / (1 - twin.taken)
     np.testing.assert_allclose(result.covariance, expected, rtol=1e-6, atol=1e-9)
     assert result.law.nu == pytest.approx(1 / (1 / (K - 1) + 4 / twin.renewals))
     assert result.n == 64 * len(twin.chunks)
@@ -224,8 +226,34 @@ def test_a_slope_is_rejected_when_only_its_shrunk_form_is_singular():
 
 def test_an_unsure_slope_costs_degrees_of_freedom():
     J = -0.5 * np.eye(2)
-    assert Response(J, 0.9, 9.0, renewals=100.0).degrees_of_freedom(47) == pytest.approx(1 / (1 / 46 + 4 / 100))
+    assert Response(J, 0.9, 9.0, freedom=25.0).degrees_of_freedom(47) == pytest.approx(1 / (1 / 46 + 1 / 25))
     assert Response(0.0 * J, 0.0, 1.0).degrees_of_freedom(47) == pytest.approx(46.0)
+
+
+def test_what_the_slope_takes_from_batch_means_is_given_back():
+    """White noise and AR(0.9) thetas: least squares removes a share of the batches' noise that V and T foretell."""
+    rng, d, m, chunks, batches, runs = np.random.default_rng(6), 4, 10, 480, 24, 600
+    x = np.zeros((runs, chunks, d))
+    for at in range(1, chunks):
+        x[:, at] = 0.9 * x[:, at - 1] + rng.standard_normal((runs, d))
+    x -= x.mean(axis=1, keepdims=True)
+    g = np.sqrt(m) * rng.standard_normal((runs, chunks))
+    V = m * np.einsum("rci,rcj->rij", x, x)
+    slope = np.linalg.solve(V, np.einsum("rci,rc->ri", x, g)[..., None])[..., 0]
+    left = (g - m * np.einsum("rci,ri->rc", x, slope)).reshape(runs, batches, -1).sum(axis=2)
+    shown = np.square(left).sum(axis=1) / (m * chunks)  # 1, had the slope been known
+    T = m * x.reshape(runs, batches, -1, d).sum(axis=2)
+    n, none = np.full(batches, m * chunks / batches), np.zeros((batches, 0))
+    taken = np.array(
+        [
+            Response(np.eye(d), 0.9, 9.0, spread=V_r).taken(Sums(none, none, T_r, n, none))
+            for V_r, T_r in zip(V, T, strict=True)
+        ]
+    )
+    error = shown.std() / math.sqrt(runs)
+    assert abs((shown / (1.0 - taken)).mean() - 1.0) < 3.3 * error
+    assert shown.mean() < 1.0 - 5.0 * error  # without it
+    assert Response(np.eye(d), 0.9, 9.0).taken(Sums(none, none, T[0], n, none)) == 0.0  # a slow response
 
 
 def test_without_a_hessian_auto_falls_back_and_says_so():

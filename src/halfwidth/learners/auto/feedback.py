@@ -41,7 +41,13 @@ E (H + J_raw) = (1 + (d + 3) / R) (H + J) (D. F. Nicholls and A. L. Pope 1988). 
     J = (H + J_raw) / (1 + (d + 3) / R) - H,   with (d + 3) / R taken as at most 1/2,
 
 and H + J has a relative variance of about 2 / R in every direction. A standard error that is as uncertain has R / 4
-degrees of freedom; that batches longer than a renewal make up for an error of J is left out of account.
+degrees of freedom; that batches longer than a renewal make up for an error of J is left out of account. Where theta
+moved less than R renewals would have moved it, R is what V itself says: J_raw has the covariance Omega (x) V^-1, and
+with Sigma = (H + J)^-1 Omega (H + J)^-T that is 2 d / tr(V^-1 Sigma), on average over directions.
+
+**What the slope takes.** J is fitted to the same noise that batch means measure. With T_j the sum over the rows of
+batch j of x, about its mean, least squares removes the share u = sum_j T_j' V^-1 T_j / n of the noise that batches
+show; the covariance is divided by 1 - u. Where the response is slow, J leans on the trace, too, and u is taken as 0.
 
 The interval uses J. The steps use `kept` J with kept = 1 - d^2 / F, the positive-part shrinkage of W. James and C.
 Stein (1961), which does not overshoot early on. The *gain* is the root mean square of (H + J)^-1 H per coordinate, or
@@ -59,6 +65,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from halfwidth.equation import Sums
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.instrument import Instrument, instrument_of
 from halfwidth.learners.auto.moments import Moments
@@ -66,6 +73,7 @@ from halfwidth.learners.auto.slopes import Slope, is_slow, regular, slope_of
 
 LARGE_GAIN, LARGEST_GAIN = 10.0, 15.0
 _MOST_BIAS = 0.5
+_MOST_TAKEN = 0.5
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,10 @@ class Response:
     instrument: Instrument | None = None
     strength: float = 0.0
     memory_chunks: float = 1.0
+    freedom: float = math.inf
+    """Degrees of freedom of a standard error that rests on J."""
+    spread: Vector | None = None
+    """V of the regression, unless the response is slow."""
 
     @property
     def steering(self) -> Vector:
@@ -138,8 +150,16 @@ class Response:
 
     def degrees_of_freedom(self, batches: int) -> float:
         """Of a standard error from so many batches: 1 / (1 / (K - 1) + 4 / R), or K - 1 where J = 0."""
-        unsure = 4.0 / self.renewals if self.kept > 0.0 else 0.0
+        unsure = 1.0 / self.freedom if self.kept > 0.0 else 0.0
         return 1.0 / (1.0 / (batches - 1.0) + unsure)
+
+    def taken(self, sums: Sums) -> float:
+        """The share of these batches' noise that the fit of J has removed from them."""
+        if self.kept == 0.0 or self.spread is None:
+            return 0.0
+        n = float(sums.n.sum())
+        T = sums.T - np.outer(sums.n, sums.T.sum(axis=0) / n)
+        return min(float(np.sum(T * np.linalg.solve(regular(self.spread), T.T).T)) / n, _MOST_TAKEN)
 
 
 def regress(moments: Moments, hessian: Vector, chunk_rows: int) -> Response:
@@ -164,11 +184,16 @@ def regress(moments: Moments, hessian: Vector, chunk_rows: int) -> Response:
     J = np.asarray((hessian + seen.J) / (1.0 + min((dim + 3.0) / max(R, 1.0), _MOST_BIAS)) - hessian)
     confirmed = instrument is not None and instrument.confirms
     gain = max(_gain(hessian, J), _gain(hessian, kept * J))
-    R = max(min(R, seen.renewals(hessian + J)), 1.0) if LARGE_GAIN < gain < math.inf else R
+    freedom = R / 4.0
+    if gain < math.inf:
+        slowest, typical = seen.renewals(hessian + J)
+        R = max(min(R, slowest), 1.0) if gain > LARGE_GAIN else R
+        freedom = max(min(R, typical), 4.0) / 4.0
     too_large = gain > LARGEST_GAIN and not (confirmed and math.isfinite(gain))
     if too_large or climbs(hessian, J):
         return Response(none, 0.0, evidence, gain, rejected=True, instrument=instrument)
-    return Response(J, kept, evidence, gain, False, R, instrument, _strength(hessian, J), seen.memory_chunks)
+    how = (_strength(hessian, J), seen.memory_chunks, freedom, None if slow else seen.spread)
+    return Response(J, kept, evidence, gain, False, R, instrument, *how)
 
 
 def _gain(hessian: Vector, J: Vector) -> float:

@@ -43,7 +43,13 @@ def shown_only(equation: Equation) -> tuple[Equation, NDArray[np.bool_]]:
 
 
 def batch_means_result(
-    equation: Equation, origin: Vector, response: Response, name: str, truncations: tuple[int, ...], chunk_rows: int
+    equation: Equation,
+    sums: Sums,
+    origin: Vector,
+    response: Response,
+    name: str,
+    truncations: tuple[int, ...],
+    chunk_rows: int,
 ) -> AutoResult:
     """Root and batch means; coefficients that no row has shown stay where they are, with nan for their error."""
     inside, shown = shown_only(equation)
@@ -55,7 +61,7 @@ def batch_means_result(
     params, wide, covariance = origin.copy(), np.full((K, dim), np.nan), np.full((dim, dim), np.nan)
     params[shown], wide[:, shown] = origin[shown] + centre, influences
     variance, freedom = _variance(influences, equation.rows, response)
-    covariance[np.ix_(shown, shown)] = n * variance
+    covariance[np.ix_(shown, shown)] = n * variance / (1.0 - response.taken(sums))
     memory = chunk_rows * response.memory_chunks if response.detected else 0.0
     return AutoResult(
         params,
@@ -95,13 +101,14 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
     """What a steered engine says now."""
     response = engine.response()
     Q, D = engine.corrections()
-    equation = Equation.of(engine.store, response.J if response.kept > 0.0 else None, Q, D)
+    sums = engine.store.closed()
+    equation = Equation.of(sums, response.J if response.kept > 0.0 else None, Q, D)
     truncations = tuple(engine.truncations)
     profile = engine_profile(engine, equation) if response.kept > 0.0 else None
     shifted = profile is not None and profile.shifts(shown_only(equation)[0].solve()[1])
     if profile is not None:
         equation = equation.weighted(profile.weights)
-    result = batch_means_result(equation, engine.steering.origin, response, name, truncations, engine.m)
+    result = batch_means_result(equation, sums, engine.steering.origin, response, name, truncations, engine.m)
     facts = status.Facts(
         n_seen=n_seen,
         burn_in=4 * engine.first,
@@ -127,7 +134,7 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
     response = engine.response(detect)
     sums: Sums = engine.sums()
     equation = Equation.of(sums, response.J if response.kept > 0.0 else None)
-    result = batch_means_result(equation, engine.origin, response, name, (), engine.m)
+    result = batch_means_result(equation, sums, engine.origin, response, name, (), engine.m)
     facts = status.Facts(
         n_seen=n_seen,
         burn_in=engine.rows_needed,

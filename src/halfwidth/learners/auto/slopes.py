@@ -43,10 +43,11 @@ class Slope:
         kept = math.exp(-FORGET * moments.renewals / n) if moments.renewals > 0.0 else UNKNOWN
         return cls(J, omega, spread, inflation, 1.0 + max(share, 0.0) * kept / (1.0 - kept))
 
-    def renewals(self, jacobian: Vector) -> float:
-        """How often theta was renewed in the slowest direction if this is the Jacobian."""
+    def renewals(self, jacobian: Vector) -> tuple[float, float]:
+        """How often theta was renewed if this is the Jacobian: in the slowest direction, and in a typical one."""
         squares = np.linalg.solve(self.omega, jacobian @ self.spread @ jacobian.T)
-        return 2.0 * max(float(np.linalg.eigvals(squares).real.min()), 0.0)
+        found = np.maximum(np.linalg.eigvals(squares).real, TINY)
+        return 2.0 * float(found.min()), 2.0 / float(np.mean(1.0 / found))
 
 
 def late_share(moments: Moments, chunk_rows: int) -> float:
