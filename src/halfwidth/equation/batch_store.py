@@ -28,7 +28,7 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.products import mirrored
 from halfwidth.state.schema import Stored
 
-_ENTRIES = 2**20  # that are added at a time: all together would need half of the store once more
+_ENTRIES = 2**15  # that are added at a time: they stay in the processor's cache
 Edges = NDArray[np.int64]
 
 
@@ -125,10 +125,12 @@ class BatchStore(Stored):
 
     def note(self) -> None:
         """Close the batches that are full; merge neighbours when all of them are."""
-        while self.open < self.capacity and self.sums.n[self.open] >= self.length:
-            if not self.single:
-                self._closed += self.sums.H[self.open]  # one by one: the order must not depend on how rows are cut
-            self.open += 1
+        first, full = self.open, self.sums.n[self.open :] >= self.length
+        self.open += len(full) if full.all() else int(np.argmin(full))
+        if not self.single and self.open > first:
+            # One after the other: the sum must not depend on how rows are cut. A single column would be added pairwise.
+            terms = np.concatenate([self._closed[None], self.sums.H[first : self.open]])
+            self._closed[:] = np.add.accumulate(terms)[-1] if self.dim == 1 else np.add.reduce(terms)
         if self.open == self.capacity:
             self.merge()
 

@@ -57,10 +57,9 @@ class Deletions:
         """From the batches' own matrices (K, d, d) and their residuals (K, d)."""
         C = whitened.C
         inside = C.T @ A @ C
-        E = inside + inside.transpose(0, 2, 1)
-        E *= -0.5
-        E.reshape(len(E), -1)[:, :: C.shape[1] + 1] += 1.0
-        N, lone = _inverses(E)
+        M = inside + inside.transpose(0, 2, 1)
+        M *= 0.5
+        N, lone = _inverses(M)
         return cls(C, N, residuals @ C, C @ lone)
 
     def influences(self, directions: Vector) -> Vector:
@@ -143,15 +142,18 @@ class Along:
         return np.asarray(np.where(usable, first**2 / np.where(usable, second, 1.0), 0.0))
 
 
-def _inverses(E: Vector) -> tuple[Vector, Vector]:
-    """E_b^-1 for every batch, pseudo-inverses where there is none, and the null vectors (k, m) of those."""
-    K, k = E.shape[:2]
-    N, lone = np.empty_like(E), [np.empty((k, 0))]
-    leverage = np.sqrt(np.einsum("bij,bij->b", np.eye(k) - E, np.eye(k) - E)) if k <= _WIDE else np.zeros(K)
-    safe = leverage < _SAFE
-    if k <= _WIDE and safe.any():
-        N[safe] = np.linalg.inv(E[safe])
-    for b in range(K) if k > _WIDE else np.flatnonzero(~safe).tolist():
+def _inverses(M: Vector) -> tuple[Vector, Vector]:
+    """E_b^-1 of E_b = I - M_b, pseudo-inverses where there is none, and the null vectors (k, m) of those; M is lost."""
+    K, k = M.shape[:2]
+    flat, lone = M.reshape(K, -1), [np.empty((k, 0))]
+    safe = np.einsum("bi,bi->b", flat, flat) < _SAFE**2 if k <= _WIDE else np.zeros(K, dtype=np.bool_)
+    E = np.negative(M, out=M)
+    flat[:, :: k + 1] += 1.0
+    if safe.all():
+        return np.linalg.inv(E), lone[0]
+    N = np.empty_like(E)
+    N[safe] = np.linalg.inv(E[safe])
+    for b in np.flatnonzero(~safe).tolist():
         values, vectors = np.linalg.eigh(E[b])
         kept = values > DELETED
         N[b] = vectors[:, kept] / values[kept] @ vectors[:, kept].T

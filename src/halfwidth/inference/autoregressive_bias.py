@@ -38,16 +38,16 @@ def shortfall(influences: Vector, information: Vector, bandwidth: float) -> Vect
     total = information.sum(axis=0)
     noticed = (total > 0.0) & (rho > _NOTICED)
     h = np.maximum(information[:, noticed], 0.0) / total[noticed]
-    factors[noticed] = _ratios(h, kernel, rho[noticed]) / _ratios(h, kernel, np.zeros(int(noticed.sum())))
+    Wh = toeplitz_product(kernel, h)
+    factors[noticed] = _ratios(h, Wh, kernel, rho[noticed]) / _ratios(h, Wh, kernel, np.zeros(int(noticed.sum())))
     return np.clip(factors, 1.0, LARGEST)
 
 
-def _ratios(h: Vector, kernel: Vector, rho: Vector) -> Vector:
-    """The variance wanted over the mean of the estimate, one direction in each column of h (K, m)."""
+def _ratios(h: Vector, Wh: Vector, kernel: Vector, rho: Vector) -> Vector:
+    """The variance wanted over the mean of the estimate, one direction in each column of h and W h (K, m)."""
     s = np.sqrt(h)
     decay = np.power(rho, np.arange(len(h), dtype=np.float64)[:, None])
     R1 = s * toeplitz_product(decay, s)
     wanted = R1.sum(axis=0)
-    Wh = toeplitz_product(kernel, h)
     mean = np.sum(s * toeplitz_product(kernel[:, None] * decay, s) - 2.0 * Wh * R1 + wanted * h * Wh, axis=0)
     return np.asarray(np.where(mean > 0.0, wanted / np.where(mean > 0.0, mean, 1.0), LARGEST))

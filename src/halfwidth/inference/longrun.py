@@ -25,7 +25,7 @@ from halfwidth.kernels.arrays import Vector
 
 FEW_DEGREES_OF_FREEDOM = 15.0
 _RHO_CAP = 0.97
-_LONGEST_MATRIX, _MANY_COLUMNS = 1_024, 32
+_LONGEST_MATRIX, _MANY_COLUMNS = 256, 32
 
 
 class LongRun(NamedTuple):
@@ -72,7 +72,7 @@ def kernel_weights(m: int, bandwidth: float) -> Vector:
 def kernel_degrees_of_freedom(m: int, bandwidth: float) -> float:
     """nu for m equal batches that are independent, under the kernel of this bandwidth."""
     kernel = kernel_weights(m, bandwidth)
-    row_sums = toeplitz_product(kernel, np.ones((m, 1)))[:, 0]
+    row_sums = _row_sums(kernel)
     mean = float(row_sums.sum()) / m**2
     squares = float(kernel[0] ** 2 * m + 2.0 * np.sum((m - np.arange(1, m)) * kernel[1:] ** 2))
     second = squares - 2.0 / m * float(row_sums @ row_sums) + (m * mean) ** 2
@@ -85,9 +85,15 @@ def long_run_covariance(z: Vector) -> LongRun:
     bandwidth = min(andrews_bandwidth(z), m / 4.0)
     kernel = kernel_weights(m, bandwidth)
     smoothed = toeplitz_product(kernel, z)
-    mean = float(toeplitz_product(kernel, np.ones((m, 1))).sum()) / m**2
+    mean = float(_row_sums(kernel).sum()) / m**2
     covariance = z.T @ smoothed / (1.0 - mean)
     return LongRun(0.5 * (covariance + covariance.T), bandwidth, kernel_degrees_of_freedom(m, bandwidth))
+
+
+def _row_sums(kernel: Vector) -> Vector:
+    """K 1 with K_ij = kernel[|i - j|]."""
+    up_to = np.cumsum(kernel)
+    return np.asarray(up_to + up_to[::-1] - kernel[0])
 
 
 def toeplitz_product(kernel: Vector, z: Vector) -> Vector:

@@ -86,7 +86,7 @@ class Kernel(Generic[P, R]):
                 compiled = self._dispatcher()
                 result = compiled(*args, **kwargs)
                 self._compiled = compiled
-        elif any(isinstance(argument, np.random.Generator) for argument in args):
+        elif np.random.Generator in map(type, args):
             with DeferredSignals():
                 result = self._compiled(*args, **kwargs)
         else:

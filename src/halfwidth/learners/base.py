@@ -122,8 +122,9 @@ class Learner(Trajectory):
         array = checked_rows("rows", rows, self.problem.row_size, "column", "No row of the call was learned")
         with guard_of(self):
             self._enter("consume")
-            for at in range(0, len(array), len(self._rows)):
-                self._take(False, array[at : at + len(self._rows)])
+            step = self._rows_at_once(len(array))
+            for at in range(0, len(array), step):
+                self._take(False, array[at : at + step])
         return self
 
     def result(self, watcher: Watcher | None = None, critical: Critical = "calibrated") -> Result:

@@ -82,7 +82,7 @@ class Trajectory(ABC):
         self._state = np.array(problem.state_0)
         chunk = max(64, min(8192, _CHUNK_NUMBERS // problem.dim))
         self._rows = np.empty((chunk, problem.row_size))
-        self._thetas = np.empty((chunk, problem.dim))
+        self._thetas, self._ones = np.empty((chunk, problem.dim)), np.ones(chunk)
         self._grad = np.full(problem.dim, np.nan)  # so that a gradient that writes nothing is noticed
         self._prepare()
 
@@ -134,6 +134,10 @@ class Trajectory(ABC):
         """The average of all iterates so far; the start while there are none."""
         return np.asarray(self._theta_0 + self._total / max(self.n_iterates, 1))
 
+    def _rows_at_once(self, rows: int) -> int:
+        """How many of so many given rows are learned in one piece: as many as there is space for iterates."""
+        return len(self._rows)
+
     def _take(self, draw: bool, rows: Vector) -> None:
         """Learn from the rows."""
         warm = min(max(self.warm_start - self.n_seen, 0), len(rows))
@@ -149,7 +153,8 @@ class Trajectory(ABC):
             self._follow(draw, rows[:burning])
             self._follow(draw, rows[burning:])
             return
-        k = np.arange(1, len(rows) + 1) + (self.n_seen - self.warm_start)
+        before = self.n_seen - self.warm_start
+        k = np.arange(before + 1, before + len(rows) + 1)
         thetas = self._thetas[: len(rows)]
         self._walk(draw, rows, thetas, k)
         if not np.isfinite(self._theta).all():
@@ -159,7 +164,7 @@ class Trajectory(ABC):
                 "row's curvature (CappedSGD, --learner capped)"
                 + (". A gradient of your own must be written into its last argument" if first == 1 else "")
             )
-        self.n_seen += len(thetas)
+        self.n_seen += len(rows)
         if burning > 0:
             self._forget()
         else:
@@ -168,7 +173,7 @@ class Trajectory(ABC):
                 watcher.take(thetas)
 
     def _add_to_total(self, thetas: Vector) -> None:
-        self._total += np.ones(len(thetas)) @ thetas - len(thetas) * self._theta_0
+        self._total += self._ones[: len(thetas)] @ thetas - len(thetas) * self._theta_0
 
     def _warm(self, draw: bool, rows: Vector) -> None:
         """Collect rows until the buffer is full, then begin."""

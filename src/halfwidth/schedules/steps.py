@@ -82,7 +82,12 @@ class PowerStep:
 
     def __call__(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
         # exp and log are vectorised in NumPy, a real power is not: several times faster at equal precision.
-        return np.asarray(self.eta * np.exp(-self.exponent * np.log(k + self.offset)), dtype=np.float64)
+        steps = np.asarray(k + self.offset, dtype=np.float64)
+        np.log(steps, out=steps)
+        steps *= -self.exponent
+        np.exp(steps, out=steps)
+        steps *= self.eta
+        return steps
 
 
 @dataclass(frozen=True)

@@ -130,6 +130,10 @@ class Engines(OwnResult):
             for source in (self.problem.sample or no_rows, no_rows)
         )
 
+    def _rows_at_once(self, rows: int) -> int:
+        alone = self._free is not None and not self.watchers
+        return max(rows, 1) if alone else super()._rows_at_once(rows)
+
     def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
         if self._free is not None:
             self._follow_root(self._free, draw, rows, thetas)

@@ -35,12 +35,13 @@ class RowSample:
     def add(self, rows: Vector, point: Vector) -> None:
         """The next rows were expanded at the point."""
         k = np.arange(self.seen, self.seen + len(rows), dtype=np.float64)
-        turns = k * _GOLDEN
-        within = np.flatnonzero(turns - np.floor(turns) < 2.0 ** -self._block(k[:1]))
+        fraction = k * _GOLDEN
+        fraction -= np.floor(fraction)
+        within = np.flatnonzero(fraction < 2.0 ** -self._block(k[:1]))
         weights = 2.0 ** self._block(k[within])
-        kept = within[turns[within] - np.floor(turns[within]) < 1.0 / weights][: self.capacity - self.count]
-        new = slice(self.count, self.count + len(kept))
-        self._rows[new], self._points[new], self._weights[new] = rows[kept], point, 2.0 ** self._block(k[kept])
+        chosen = np.flatnonzero(fraction[within] < 1.0 / weights)[: self.capacity - self.count]
+        new = slice(self.count, self.count + len(chosen))
+        self._rows[new], self._points[new], self._weights[new] = rows[within[chosen]], point, weights[chosen]
         self.count = new.stop
         self.seen += len(rows)
 
