@@ -186,7 +186,7 @@ def test_keys_do_not_depend_on_the_order_of_imports(tmp_path):
     ("file", "old", "new", "changed"),
     [
         ("problems/row_losses.py", "residual = -row[dim]", "residual = 0.0 - row[dim]", (True, False)),
-        ("kernels/products.py", "_WIDTH = 8", "_WIDTH = 16", (False, True)),
+        ("kernels/products.py", "_WIDTH = 32", "_WIDTH = 16", (False, True)),
         ("kernels/products.py", "one = np.ones(1)", "one = np.full(1, 1.0)", (False, True)),
         ("problems/seed_logistic.py", "import annotations\n", "import annotations\n\nEDITED = True\n", (False, False)),
     ],

@@ -82,12 +82,7 @@ class PowerStep:
 
     def __call__(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
         # exp and log are vectorised in NumPy, a real power is not: several times faster at equal precision.
-        steps = np.asarray(k + self.offset, dtype=np.float64)
-        np.log(steps, out=steps)
-        steps *= -self.exponent
-        np.exp(steps, out=steps)
-        steps *= self.eta
-        return steps
+        return np.asarray(self.eta * np.exp(-self.exponent * np.log(k + self.offset)), dtype=np.float64)
 
 
 @dataclass(frozen=True)
