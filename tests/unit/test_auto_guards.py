@@ -113,3 +113,24 @@ def test_batches_hold_whole_chunks_whatever_their_length(chunk_rows):
     """Otherwise no chunk fits into what is left of the last batch, and a run never ends."""
     learner = Auto(problem("iid-linear", dim=2), chunk_rows=chunk_rows, seed=0).run(max(1_000, 2 * chunk_rows))
     assert learner._steered.store.length % chunk_rows == 0
+
+
+@pytest.mark.parametrize("scale", [1e154, 1e200, 1e300])
+@pytest.mark.parametrize("given", [True, False])
+def test_extreme_rows_end_in_an_error_with_advice_and_no_warnings(scale, given):
+    rng = np.random.default_rng(0)
+
+    def consumed():
+        rows = rng.standard_normal((4_000, 5))
+        rows[1_000:1_003, :4] *= scale
+        Auto(problem("seed-logistic", dim=4), seed=1).consume(rows).result()
+
+    def told():
+        learner = Auto(dim=4, chunk_rows=64)
+        for chunk in range(80):
+            request = learner.ask()
+            gradients = request.points[:, None, :] - rng.standard_normal((1, request.rows, 4))
+            learner.tell(request, gradients * (scale if chunk == 40 else 1.0))
+
+    with pytest.raises(Diverged, match="look for extreme values"):
+        consumed() if given else told()

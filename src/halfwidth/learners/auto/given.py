@@ -117,6 +117,7 @@ class GivenRows:
             self.filled = 0
             self.expand(self.chunk[:size])
 
+    @np.errstate(over="ignore", invalid="ignore")  # what is not finite ends in Diverged
     def expand(self, rows: Vector) -> None:
         """Add the rows to the sums, expanded at the root so far or, where that is too far away, nearer to their own."""
         if self.differences:

@@ -97,6 +97,7 @@ def engine_profile(engine: Steered, equation: Equation) -> Profile | None:
     return Profile.of(engine.excitation.of_batches(engine.began, engine.k, equation.rows), equation.rows)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # the equation refuses what is not finite
 def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> AutoResult:
     """What a steered engine says now."""
     response = engine.response()
@@ -180,6 +181,7 @@ class Jackknifed(NamedTuple):
         return cls(errors, along.covariance(), df, along.undetermined, deleted.influences, deleted.information)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # the equation refuses what is not finite
 def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
     """What renewable Newton says now, rows of the open chunk included."""
     engine = engine.whole()

@@ -64,6 +64,7 @@ class Steered(SteeredSums):
 
     # ---- what happens between chunks
 
+    @np.errstate(over="ignore", invalid="ignore")  # what is not finite ends in Diverged
     def advance(self, done: int, clipped: int, event: int) -> None:
         """So many chunks are in the sums, and the last one ended in the event: do what is due."""
         try:
