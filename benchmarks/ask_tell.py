@@ -2,7 +2,8 @@
 
 Linear regression, 20 dimensions, 1,024 rows a chunk, the same rows for all: the compiled loop of `auto` that looks for
 feedback, and loops in Python that ask, make gradients with NumPy and tell. With a Hessian or without; gradients summed
-over the rows, or row by row. One thread, one process; contenders take turns and each keeps its best time.
+over the rows, or row by row; and what NumPy takes of that, at the same points. One thread, one process; contenders
+take turns and each keeps its best time.
 """
 
 from __future__ import annotations
@@ -22,16 +23,31 @@ DIM, CHUNK_ROWS, CHUNKS = 20, 1_024, 200
 MOST = 1.5
 
 
-def told(rows: NDArray[np.float64], *, hessian: bool, summed: bool) -> hw.Auto:
-    """A learner that was told what NumPy says of the rows."""
+Array = NDArray[np.float64]
+
+
+def said(X: Array, y: Array, points: Array, *, hessian: bool, summed: bool) -> tuple[Array, Array | None]:
+    """What NumPy says of a chunk: gradients at the points, and the Hessian."""
+    errors = points @ X.T - y
+    return errors @ X if summed else errors[:, :, None] * X, X.T @ X if hessian else None
+
+
+def told(rows: Array, *, hessian: bool, summed: bool, asked: list[Array] | None = None) -> hw.Auto:
+    """A learner that was told what NumPy says of the rows; the points of its requests go to `asked`."""
     learner = hw.Auto(dim=DIM, chunk_rows=CHUNK_ROWS)
     for at in range(0, len(rows), CHUNK_ROWS):
         request = learner.ask()
         X, y = rows[at : at + CHUNK_ROWS, :DIM], rows[at : at + CHUNK_ROWS, DIM]
-        errors = request.points @ X.T - y
-        gradients = errors @ X if summed else errors[:, :, None] * X
-        learner.tell(request, gradients, X.T @ X if hessian else None)
+        learner.tell(request, *said(X, y, request.points, hessian=hessian, summed=summed))
+        if asked is not None:
+            asked.append(request.points)
     return learner
+
+
+def numpy_alone(rows: Array, points: list[Array], *, hessian: bool, summed: bool) -> None:
+    """The gradients of such a run, without a learner."""
+    for at, some in zip(range(0, len(rows), CHUNK_ROWS), points, strict=True):
+        said(rows[at : at + CHUNK_ROWS, :DIM], rows[at : at + CHUNK_ROWS, DIM], some, hessian=hessian, summed=summed)
 
 
 def main() -> None:
@@ -46,17 +62,25 @@ def main() -> None:
             learner = hw.Auto(problem, feedback="detect", chunk_rows=CHUNK_ROWS, gradient_only=not hessian)
             return learner.consume(rows)
 
-        contenders = {
+        points: list[Array] = []
+        told(rows, hessian=hessian, summed=True, asked=points)
+        learners = {
             "compiled loop": loop,
             "ask and tell, sums": lambda hessian=hessian: told(rows, hessian=hessian, summed=True),
             "ask and tell, row by row": lambda hessian=hessian: told(rows, hessian=hessian, summed=False),
         }
-        results = [run().result() for run in contenders.values()]
+        alone = {
+            f"NumPy alone, {name}": lambda hessian=hessian, points=points, summed=summed: numpy_alone(
+                rows, points, hessian=hessian, summed=summed
+            )
+            for name, summed in (("sums", True), ("row by row", False))
+        }
+        results = [run().result() for run in learners.values()]
         apart = max(np.abs(result.interval().upper / results[0].interval().upper - 1.0).max() for result in results)
-        us = best_times(contenders, len(rows))
+        us = best_times(learners | alone, len(rows))
         print(f"{'with a Hessian' if hessian else 'gradients only'}: intervals apart by {apart:.0e} of themselves")
         for name, value in us.items():
-            bar = "" if name == "compiled loop" else f" (<= {MOST})"
+            bar = f" (<= {MOST})" if name.startswith("ask") else ""
             print(f"  {name:<26}{value:>8.3f}{value / us['compiled loop']:>8.2f}{bar}")
 
 

@@ -74,6 +74,26 @@ def test_a_told_run_resumes_to_the_bit():
     np.testing.assert_array_equal(part.result().covariance, whole.result().covariance)
 
 
+def test_reading_between_ask_and_tell_changes_no_bit():
+    """Chunks are planned several at a time; reading ends a plan early."""
+    rng, left, read = np.random.default_rng(4), Auto(dim=2, seed=1), Auto(dim=2, seed=1)
+    for at in range(90):
+        request, same = left.ask(), read.ask()
+        if at % 3:
+            read.to_state()
+        np.testing.assert_array_equal(same.points, request.points)
+        np.testing.assert_array_equal(same.theta, request.theta)
+        noise = rng.standard_normal((request.rows, 2))
+        gradients = request.points[:, None, :] - 0.5 * request.theta + noise
+        left.tell(request, gradients)
+        read.tell(same, gradients)
+        if at % 5 == 0:
+            read.to_state()
+    one, other = left.result(), read.result()
+    np.testing.assert_array_equal(one.params, other.params)
+    np.testing.assert_array_equal(one.covariance, other.covariance)
+
+
 @pytest.mark.parametrize("resumed", [False, True])
 def test_an_optimiser_of_one_s_own_gets_least_squares_and_an_interval(resumed):
     rng, truth = np.random.default_rng(0), np.array([1.0, -1.0, 0.5])

@@ -7,6 +7,9 @@
 `request.theta` is to be deployed while so many rows come; gradients are wanted at every one of `request.points`, on the
 same rows: row by row, (p, rows, d), or summed over the rows, (p, d). A Hessian, if there is one, is the sum over the
 rows at `request.points[1]`, the linearisation point; without it some requests have d points more, for differences.
+
+As in the compiled loop, steps and dithers are planned for several chunks. What is due between chunks is done when the
+last of them is told, or before someone reads the engine.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
-from halfwidth.learners.auto.arguments import told_for
+from halfwidth.learners.auto.arguments import FINE, Notes, Plan, told_for
 from halfwidth.learners.auto.chunks import request_points, told_chunk
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.problems import Problem
@@ -50,14 +53,15 @@ class Conversation:
         self.engine = engine
         self._told = told_for(engine.dim)
         self._open: Request | None = None
+        self._ahead: tuple[Plan, Notes] | None = None  # of the chunks that are still to come
+        self._done = self._clipped = 0  # chunks of the plan that were told, and how many of their steps were clipped
 
     def ask(self) -> Request:
         """The open request, or the next one."""
         if self._open is None:
-            engine = self.engine
-            self._plan = engine.plan(most=1)
-            count = request_points(engine.weighed is not None, self._plan, engine.steering, engine.moving, self._told)
-            theta = engine.moving.theta + self._plan.dithers[0]
+            engine, plan = self.engine, self._planned()[0]
+            count = request_points(engine.weighed is not None, plan, engine.steering, engine.moving, self._told)
+            theta = engine.moving.theta + plan.dithers[0]
             self._open = Request(theta, self._told.points[:count].copy(), engine.m)
             self._told.gradients[count:] = 0.0
         return self._open
@@ -66,12 +70,12 @@ class Conversation:
         """Take in what the rows of the open request say."""
         if request is not self._open:
             raise InputError("request must be the one that ask() gave last, told once; ask again")
-        engine = self.engine
+        engine, (plan, notes) = self.engine, self._planned()
         sums = summed(gradients, request)
         H = None if hessian is None else checked_hessian(hessian, engine.dim)
         if engine.chunks == 0 and H is not None:
             engine.use_hessian()
-            self._plan.differences[:] = 0.0
+            plan.differences[:] = 0.0
         if (H is None) != engine.differences:
             rule = "be given with every tell, or with none from the first on"
             raise InputError.of("hessian", rule, "none" if H is None else "one")
@@ -81,15 +85,36 @@ class Conversation:
         clipped, event = told_chunk(
             engine.differences,
             engine.cursor(engine.m),
-            self._plan,
+            plan,
             engine.steering,
             engine.moving,
             engine.store.sums,
-            engine.notes.blank(),
+            notes,
             self._told,
         )
-        self._open = None
-        engine.advance(1, int(clipped), event)
+        engine.store.note()
+        self._open, self._done, self._clipped = None, self._done + 1, self._clipped + int(clipped)
+        self._ahead = Plan(*(part[1:] for part in plan)), Notes(*(page[1:] for page in notes))
+        if event != FINE or len(plan.steps) == 1:
+            self.settle(event)
+
+    def settle(self, event: int = FINE) -> None:
+        """Do what is due after the chunks that were told, the last of which ended in the event."""
+        done, clipped = self._done, self._clipped
+        self._ahead, self._done, self._clipped = None, 0, 0
+        if done:
+            self.engine.advance(done, clipped, event)
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is due."""
+        return self._done == 0
+
+    def _planned(self) -> tuple[Plan, Notes]:
+        """The plan from the next chunk on, and where that is noted."""
+        if self._ahead is None:
+            self._ahead = self.engine.plan(), self.engine.notes.blank()
+        return self._ahead
 
 
 def summed(gradients: ArrayLike, request: Request) -> Vector:

@@ -23,6 +23,7 @@ from halfwidth.learners.own_result import OwnResult
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.state.containers import Optional, Variant
 from halfwidth.state.fields import Array, Fields, Text, Whole
+from halfwidth.state.guard import guard_of
 from halfwidth.state.schema import Relation
 
 Declared = Literal["none", "detect"]
@@ -179,12 +180,19 @@ class Engines(OwnResult):
     def _add_to_total(self, thetas: Vector) -> None:
         """The engines have done that."""
 
+    def _steered_so_far(self) -> Steered | None:
+        """The steered engine, with all that is due after the chunks that were told."""
+        if self._conversation is not None and not self._conversation.settled:
+            with guard_of(self):
+                self._conversation.settle()
+        return self._steered
+
     def _facts(self) -> dict[str, Any]:
-        engine = self._steered
+        engine = self._steered_so_far()
         return {} if engine is None else {"capped_share": engine.clipped / max(engine.chunks, 1)}
 
     def _parts(self) -> State:
-        engine = self._free or self._steered or self._observed
+        engine = self._free or self._steered_so_far() or self._observed
         chunk = self._chunk[: self._filled].copy()
         return {"mode": self._mode, "key": self._key, "chunk": chunk, "engine": engine and engine.to_state()}
 

@@ -38,8 +38,10 @@ class Excitation:
         """Forget everything before this row."""
         self.total, self.marks = 0.0, [(float(row), 0.0)]
 
-    def add(self, renewals: float) -> None:
-        self.total += renewals
+    def add(self, renewals: Vector) -> None:
+        """Of the next chunks, one by one: the sum must not depend on how many come at a time."""
+        for renewal in renewals.tolist():
+            self.total += renewal
 
     def mark(self, row: int) -> None:
         """Note the sum up to this row."""

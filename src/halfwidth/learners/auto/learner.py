@@ -212,7 +212,7 @@ class Auto(Engines):
     def _rows_needed(self) -> int:
         if self._free is not None:
             return max(FEWEST_ROWS, 4 * self.problem.dim)
-        engine = self._steered or self._observed
+        engine = self._steered_so_far() or self._observed
         return FEWEST_ROWS if engine is None else engine.rows_needed
 
     def _own_result(self) -> Result:
@@ -220,8 +220,9 @@ class Auto(Engines):
             return given_result(self._free, self.name, self._curvature())
         if self._observed is not None:
             return observed_result(self._observed, self.name, self.n_seen, self.feedback != "none")
-        assert self._steered is not None
-        return steered_result(self._steered, self.name, self.n_seen, self._curvature())
+        engine = self._steered_so_far()
+        assert engine is not None
+        return steered_result(engine, self.name, self.n_seen, self._curvature())
 
     def _curvature(self) -> str:
         """Where the derivative of the field comes from, in words."""

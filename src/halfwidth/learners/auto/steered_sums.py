@@ -155,10 +155,10 @@ class SteeredSums:
         ends = self.k + self.m * np.arange(1, chunks + 1)
         return np.minimum(steps, 1.0 / ends) if self.settled else steps
 
-    def _noise(self, chunks: int) -> float:
-        """The sum over the next chunks of the step, and of that by which they are dithered."""
-        total = float(self._steps(chunks).sum())
-        return total if self.dither.root is None else total + float(self._plain_steps(chunks).sum())
+    def _noise(self, chunks: int) -> Vector:
+        """The steps of the next chunks, each with that by which it is dithered."""
+        steps = self._steps(chunks)
+        return steps if self.dither.root is None else steps + self._plain_steps(chunks)
 
     def _plain_steps(self, chunks: int) -> Vector:
         """The same without feedback, once they are as large as they may be."""
