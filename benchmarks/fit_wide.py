@@ -1,4 +1,4 @@
-"""Peak memory and processor time of `halfwidth.fit` on 3,000 columns, from a generator of chunks.
+"""Peak memory and processor time of `halfwidth.fit` and its table on 3,000 columns, from a generator of chunks.
 
     python -m benchmarks.fit_wide [--columns 3000] [--rows 20000] [--family linear]
 
@@ -32,6 +32,8 @@ def chunks(rows: int, columns: int, family: str) -> Iterator[tuple[np.ndarray, n
         eta = X @ slopes
         if family == "linear":
             yield X, eta + rng.standard_normal(len(X))
+        elif family == "poisson":
+            yield X, rng.poisson(np.exp(eta)).astype(float)
         else:
             yield X, (rng.random(len(X)) < 1.0 / (1.0 + np.exp(-eta))).astype(float)
 
@@ -40,12 +42,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--columns", type=int, default=3_000)
     parser.add_argument("--rows", type=int, default=20_000)
-    parser.add_argument("--family", default="linear", choices=["linear", "logistic"])
+    parser.add_argument("--family", default="linear", choices=["linear", "logistic", "poisson"])
     options = parser.parse_args()
     used = time.process_time()
     model = hw.fit(chunks(options.rows, options.columns, options.family), family=options.family)
     learned = time.process_time()
     result = model.inference()
+    result.summary()
     ended = time.process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
     print(f"{options.columns:,} columns, {model.n_seen_:,} rows, {result.basis.engine}, status {result.status}")

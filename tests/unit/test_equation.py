@@ -267,8 +267,25 @@ def test_a_store_in_single_precision_keeps_its_sum_in_double():
     np.testing.assert_array_equal(again.sums.H, single.sums.H)
 
 
-@pytest.mark.parametrize(("family", "most"), [("linear", 17.0), ("logistic", 36.0)])
-def test_wide_models_hold_few_matrices_at_a_time(family, most):
+def test_a_curvature_that_was_read_stays_as_it_was_read():
+    H, b, _ = pieces(3)
+    store = BatchStore(DIM, 4, 16, single=True)
+    read = []
+    for at in range(3):
+        store.add(np.array([0, 1]), b[at : at + 1], H[at : at + 1])
+        read.append(store.curvature())
+    for at in range(3):
+        np.testing.assert_allclose(read[at], H[: at + 1].sum(axis=0), rtol=1e-13)
+    store.clear()
+    assert not store.curvature().any()
+    np.testing.assert_allclose(read[2], H.sum(axis=0), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("family", "count", "most"),
+    [("linear", 4, 13.0), ("logistic", 4, 34.0), ("linear", 12, 21.0), ("logistic", 12, 28.0), ("poisson", 12, 28.0)],
+)
+def test_wide_models_hold_few_matrices_at_a_time(family, count, most):
     """Peak memory in units of a d x d matrix, beside the store of batches, which takes 16; as long as all rows are at
     hand, a logistic regression makes another one."""
     dim, rng = 700, np.random.default_rng(0)
@@ -282,7 +299,7 @@ def test_wide_models_hold_few_matrices_at_a_time(family, most):
     hw.fit(chunks(2, 1), family=family).inference()  # so that modules are loaded
     tracemalloc.start()
     try:
-        hw.fit(chunks(dim, 4), family=family, ridge=0.1).inference()
+        hw.fit(chunks(dim, count), family=family, ridge=0.1).inference()
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -48,7 +48,7 @@ def test_sums_of_pieces_are_kronecker_products_row_by_row():
     rows = Rows(Z, y, weight, None, 2)
     expanded = Expanded.of(rows, loss, theta)
     for edges in (np.array([0, 4, 8, 12]), np.array([0, 5, 6, 12])):
-        U, H = pieces(Z, expanded.root, expanded.score, edges)
+        U, H = pieces(Z, expanded.root, expanded.score, edges, np.zeros(6))
         for j in range(3):
             score, curvature = np.zeros(6), np.zeros((6, 6))
             for i in range(edges[j], edges[j + 1]):

@@ -6,6 +6,7 @@ import pytest
 from family_targets import drawn
 from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.families import FAMILIES
+from halfwidth.learners.newton.column_scaling import Scaling
 from halfwidth.learners.newton.kept_sample import RowSample, hashed
 from halfwidth.learners.newton.renewable import RenewableNewton
 
@@ -200,3 +201,14 @@ def test_bad_arguments_name_themselves():
         RenewableNewton(2, "linear").fit()
     with pytest.raises(InputError, match=r"state\.kind must be"):
         RenewableNewton.from_state({"kind": "other"})
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("equations", [1, 2])
+def test_the_map_to_the_user_s_coefficients_is_its_matrix(intercept, equations):
+    rng = np.random.default_rng(0)
+    scaling = Scaling.of(rng.normal(3.0, 2.0, (50, 3)), None, intercept, equations)
+    theta = rng.standard_normal((equations * scaling.columns, 4))
+    np.testing.assert_allclose(scaling.user_coefficients(theta), scaling.matrix @ theta, rtol=1e-12)
+    np.testing.assert_allclose(scaling.user_coefficients(theta[:, 0]), scaling.matrix @ theta[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(scaling.inverse(scaling.user_coefficients(theta[:, 0])), theta[:, 0], rtol=1e-12)

@@ -77,14 +77,15 @@ class BatchStore(Stored):
         self.single = single
         matrices = np.zeros(shapes[0], dtype=np.float32 if single else np.float64)
         self.sums = Sums(matrices, *(np.zeros(shape) for shape in shapes[1:]))
-        self._closed = np.zeros((dim, dim))  # the sum of H over all batches but the open one; over all if single
-        self.open, self.length = 0, length
+        # the sum of H over all batches but the open one, over all if single; and whether it is read elsewhere
+        self._closed, self._lent, self.open, self.length = np.zeros((dim, dim)), False, 0, length
 
     def clear(self) -> None:
         """Forget every row."""
         self.open, self.length = 0, self.first_length
-        for array in (*self.sums, self._closed):
+        for array in self.sums:
             array[:] = 0.0
+        self._closed = np.zeros_like(self._closed)
 
     @property
     def rows(self) -> int:
@@ -115,6 +116,7 @@ class BatchStore(Stored):
         if H is not None:
             self.sums.H[to] += H
             if self.single:
+                self._closed, self._lent = self._closed.copy() if self._lent else self._closed, False
                 for matrix in H:
                     self._closed += matrix
         self.sums.b[to] += b
@@ -155,8 +157,9 @@ class BatchStore(Stored):
             self._closed[:] = self.sums.H[: self.open].sum(axis=0)
 
     def curvature(self) -> Vector:
-        """The sum of H over all rows."""
-        return self._whole(self._closed.copy() if self.single else self._closed + self.sums.H[self.open])
+        """The sum of H over all rows; of wide rows it is not copied, and must not be written to."""
+        self._lent = True
+        return self._whole(self._closed if self.single else self._closed + self.sums.H[self.open])
 
     def score(self) -> Vector:
         """The sum of b over all rows."""
@@ -196,19 +199,19 @@ class BatchStore(Stored):
         twin.sums = Sums(*(np.zeros(array.shape, array.dtype) for array in self.sums))
         for new, array in zip(twin.sums, self.sums, strict=True):
             new[:used] = array[:used]
-        twin.reference, twin._closed = self.reference.copy(), self._closed.copy()
+        twin.reference, twin._closed, twin._lent = self.reference.copy(), self._closed.copy(), False
         return twin
 
     @contextmanager
     def borrowed(self) -> Iterator[None]:
         """Until the end of the block rows go to the open batch, however many; then it is as it was before."""
-        at, length, closed = self.open, self.length, self._closed.copy()
+        at, length, closed = self.open, self.length, self._closed
         before = [array[at].copy() for array in self.sums]
-        self.length = 2**62
+        self.length, self._lent = 2**62, True
         try:
             yield
         finally:
-            self.open, self.length, self._closed = at, length, closed
+            self.open, self.length, self._closed, self._lent = at, length, closed, True
             for array, was in zip(self.sums, before, strict=True):
                 array[at] = was
 

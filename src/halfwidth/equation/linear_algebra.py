@@ -17,6 +17,7 @@ from halfwidth.kernels.arrays import Vector
 
 SINGULAR = 1e-12
 """Eigenvalues of the scaled matrix below this share of the largest are taken for zero."""
+_LARGE = 512
 
 
 class Whitening(NamedTuple):
@@ -48,41 +49,46 @@ def inverse(matrix: Vector) -> Vector:
     return solution(matrix, np.eye(len(matrix)))
 
 
-def solve_spd(Q: Vector, g: Vector) -> Vector:
-    """Q^-1 g for a symmetric non-negative Q brought to unit diagonal; directions without curvature get zero."""
+def solve_spd(Q: Vector, g: Vector, more: Vector | None = None) -> Vector:
+    """Q^-1 g for a symmetric non-negative Q brought to unit diagonal; directions without curvature get zero.
+
+    Where `more` is given, Q is the first matrix with that much more on its diagonal.
+    """
     from scipy.linalg.lapack import dposv
 
-    d = _unit_scale(Q)
+    d = _unit_scale(Q, more)
     rhs = (g.T * d).T
-    factor, x, info = dposv(scaled(Q, d).T, rhs, lower=1, overwrite_a=1)
+    factor, x, info = dposv(scaled(Q, d, more).T, rhs, lower=1, overwrite_a=1)
     if info == 0 and np.min(np.diag(factor)) ** 2 > SINGULAR:
         return np.asarray((x.T * d).T)
-    values, vectors = _eigen(scaled(Q, d))
-    keep = values > SINGULAR * max(values[-1], 1e-300)
-    V = vectors[:, keep]
-    return np.asarray(((V / values[keep] @ (V.T @ rhs)).T * d).T)
+    del factor
+    values, V, _ = _eigen(scaled(Q, d, more))
+    return np.asarray(((V @ ((V.T @ rhs).T / values).T).T * d).T)
 
 
-def whitening(A: Vector) -> Whitening:
-    """C with C'AC = I on what the symmetric non-negative A determines, and a basis of the rest."""
+def whitening(A: Vector, more: Vector | None = None) -> Whitening:
+    """C with C'AC = I on what the symmetric non-negative A determines, and a basis of the rest; see `solve_spd`."""
     from scipy.linalg.lapack import dpotrf, dtrtri
 
-    d = _unit_scale(A)
-    L, info = dpotrf(scaled(A, d).T, lower=1, clean=1, overwrite_a=1)
+    d = _unit_scale(A, more)
+    L, info = dpotrf(scaled(A, d, more).T, lower=1, clean=1, overwrite_a=1)
     if info == 0 and np.min(np.diag(L)) ** 2 > SINGULAR:
         C = dtrtri(L, lower=1, overwrite_c=1)[0].T
         C *= d[:, None]
         return Whitening(np.asarray(C), np.empty((len(A), 0)), d)
-    values, vectors = _eigen(scaled(A, d))
-    keep = values > SINGULAR * max(values[-1], 1e-300)
-    C = d[:, None] * vectors[:, keep] / np.sqrt(values[keep])
-    return Whitening(np.asarray(C), np.asarray(vectors[:, ~keep]), d)
+    del L
+    values, V, null = _eigen(scaled(A, d, more))
+    C = V / np.sqrt(values)
+    C *= d[:, None]
+    return Whitening(np.asarray(C), null, d)
 
 
-def scaled(A: Vector, d: Vector) -> Vector:
-    """D A D, in memory of its own."""
+def scaled(A: Vector, d: Vector, more: Vector | None = None) -> Vector:
+    """D A D, in memory of its own; with `more` on the diagonal of A."""
     R = A * d[:, None]
     R *= d
+    if more is not None:
+        R.flat[:: len(A) + 1] = (np.diag(A) + more) * d * d
     return np.asarray(R)
 
 
@@ -93,15 +99,30 @@ def with_diagonal(A: Vector, more: Vector) -> Vector:
     return np.asarray(total)
 
 
-def _eigen(R: Vector) -> tuple[Vector, Vector]:
-    """Eigenvalues and vectors of a symmetric matrix; `Diverged` where it holds numbers that are none."""
+def _eigen(R: Vector) -> tuple[Vector, Vector, Vector]:
+    """Eigenvalues of a symmetric R above `SINGULAR`, their vectors, and those of the others; R is overwritten.
+
+    `Diverged` where it holds numbers that are none.
+    """
     try:
-        values, vectors = np.linalg.eigh(R)
-    except np.linalg.LinAlgError as error:
+        values, vectors = symmetric_eigen(R)
+    except (np.linalg.LinAlgError, ValueError) as error:
         raise Diverged("the sums of the equation are not finite; look for extreme values in the rows") from error
+    first = int(np.sum(~(values > SINGULAR * max(values[-1], 1e-300))))
+    return values[first:], vectors[:, first:], vectors[:, :first]
+
+
+def symmetric_eigen(R: Vector) -> tuple[Vector, Vector]:
+    """Eigenvalues, ascending, and vectors; a large R is overwritten, for LAPACK then needs a third of the memory."""
+    from scipy.linalg import eigh
+
+    if len(R) <= _LARGE:
+        values, vectors = np.linalg.eigh(R)
+    else:
+        values, vectors = eigh(R.T, overwrite_a=True, driver="evr")
     return values, vectors
 
 
-def _unit_scale(Q: Vector) -> Vector:
-    diagonal = np.diag(Q)
+def _unit_scale(Q: Vector, more: Vector | None) -> Vector:
+    diagonal = np.diag(Q) if more is None else np.diag(Q) + more
     return np.asarray(1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)))

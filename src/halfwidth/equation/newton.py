@@ -74,7 +74,9 @@ def damped_newton(
                 t *= 0.5
             if np.array_equal(trial, theta):  # rounding ends the search before the tolerance does
                 return Minimum(theta, H, decrement, True)
-            theta, g, H = trial, new, hessian(trial)
+            theta, g = trial, new
+            del H  # a large one is not kept while the next is made
+            H = hessian(theta)
     return Minimum(theta, H, decrement, False)
 
 

@@ -13,6 +13,7 @@ share is then one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -73,25 +74,24 @@ class WideErrors:
 def wide_errors(
     equation: Equation,
     residuals: Vector,
-    information: Vector,
+    curvature: Vector,
     penalty: Vector,
     directions: Vector,
     *,
     independent: bool = False,
 ) -> WideErrors:
-    """Errors of the directions (m, d); the arguments are those of `jackknife_errors`, of the penalty the diagonal."""
-    whitened = whitening(information)
+    """Errors of the directions (m, d).
+
+    The arguments are those of `jackknife_errors`, of the penalty the diagonal, and the information without it.
+    """
+    whitened = whitening(curvature, penalty)
     bandwidth = 0.0 if independent else bandwidth_of(residuals, whitened)
     K = len(equation.rows)
-    A = np.diag(penalty)
+    A = np.diag(penalty)  # and the curvature that the batches add up to
     for H in equation.A:
         A += H
     d = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
-    transfer = None
-    rows = zip(A, information, d, strict=True)
-    if not all((np.abs(one - other) * d * own <= _SAME).all() for one, other, own in rows):
-        transfer = np.asarray(whitened.C @ (whitened.C.T @ A))
-    del information
+    same = all((np.abs(gap) * d * own <= _SAME).all() for gap, own in zip(_gaps(A, curvature, penalty), d, strict=True))
     work = A.copy()
     forms = _Forms(directions, d)
     whole = forms(_inverse(work, d))
@@ -104,13 +104,21 @@ def wide_errors(
         without = forms(M)
         gamma[b] = np.maximum(without - whole, 0.0)
         shares = np.maximum(shares, 1.0 - whole / np.maximum(without, 1e-300))
-    if transfer is not None:
-        influences = influences @ transfer.T
+    if not same:
+        influences = influences @ A @ whitened.C @ whitened.C.T
     squares = np.square(gamma).sum(axis=0)
     df = np.square(gamma.sum(axis=0)) / np.where(squares > 0.0, squares, np.inf) - 1.0
     if bandwidth > 0.0:
         df = df * kernel_degrees_of_freedom(K, bandwidth) / (K - 1.0)
     return WideErrors(influences, gamma, whitened, shares, np.maximum(df, 0.0), bandwidth)
+
+
+def _gaps(A: Vector, curvature: Vector, penalty: Vector) -> Iterator[Vector]:
+    """The rows of A less those of the curvature with the penalty on its diagonal."""
+    for j, (one, other) in enumerate(zip(A, curvature, strict=True)):
+        gap = one - other
+        gap[j] -= penalty[j]
+        yield gap
 
 
 def _inverse(A: Vector, d: Vector) -> Vector:

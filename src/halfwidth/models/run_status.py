@@ -51,7 +51,7 @@ def run_flags(fit: NewtonSnapshot, errors: Vector, *, separated: bool = False) -
 
 def _second_pass(fit: NewtonSnapshot, errors: Vector, settled: bool) -> Flag | None:
     T = fit.basis
-    left = np.sqrt(np.maximum(np.einsum("ij,ij->i", T @ fit.correction, T), 0.0))
+    left = np.sqrt(np.square(fit.correction @ T.T).sum(axis=0))
     known = np.isfinite(errors) & (errors > 0.0)
     worst = float((left[known] / errors[known]).max(initial=0.0))
     wild = not (fit.loss.quadratic or fit.anchored) and fit.errors.shares(T).max(initial=0.0) > LARGE_SHARE

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.equation.linear_algebra import scaled, symmetric_eigen
 from halfwidth.families import Loss
 from halfwidth.families.multinomial import with_baseline
 from halfwidth.kernels.arrays import Vector
@@ -24,6 +25,7 @@ _STAYS = 1e-6
 """A row that moves by less than this share of the farthest one stays."""
 _NULL = 1e-9
 _BESIDE = 1e-6
+_AT_ONCE = 512
 FEWEST_BEYOND = 10
 """Rows beyond the number of coefficients that must stay for them to tell anything."""
 
@@ -32,18 +34,22 @@ def lost_coefficients(direction: Vector, rows: Rows, loss: Loss, scaling: Scalin
     """The user's coefficients that only rows which leave along the direction determine."""
     along = rows.along(direction)
     slack = _STAYS * float(np.abs(along).max())
-    if loss.separation == "largest":
-        moved = with_baseline(along)
+    moved = with_baseline(along) if loss.separation == "largest" else None
+    if moved is None:
+        level, stay = None, np.abs(along) <= slack
+    else:
         level = moved >= moved.max(axis=1, keepdims=True) - slack
         stay = level.sum(axis=1) > 1
-        few = _between(rows.Z[stay], level[stay])
-        every = _between(rows.Z, np.ones_like(level))
-    else:
-        stay = np.abs(along) <= slack
-        few, every = rows.Z[stay].T @ rows.Z[stay], rows.Z.T @ rows.Z
     if stay.sum() < rows.Z.shape[1] + FEWEST_BEYOND:
-        few = np.zeros_like(every)
-    return _undetermined(few, scaling) & ~_undetermined(every, scaling)
+        lost = _undetermined(np.zeros((len(direction), len(direction))), scaling)
+    else:
+        lost = _undetermined(_curvature(rows.Z[stay], None if level is None else level[stay]), scaling)
+    every = None if level is None else np.ones_like(level)
+    return lost & ~_undetermined(_curvature(rows.Z, every), scaling)
+
+
+def _curvature(Z: Vector, level: Mask | None) -> Vector:
+    return np.asarray(Z.T @ Z) if level is None else _between(Z, level)
 
 
 def _between(Z: Vector, level: Mask) -> Vector:
@@ -62,8 +68,14 @@ def _undetermined(H: Vector, scaling: Scaling) -> Mask:
     """The user's coefficients that a curvature leaves open."""
     size = np.sqrt(np.maximum(np.diag(H), 0.0))
     unit = np.where(size > 0.0, size, 1.0)
-    values, vectors = np.linalg.eigh(H / np.outer(unit, unit))
-    null = vectors[:, values <= _NULL * max(float(values[-1]), 1e-300)] / unit[:, None]
-    T = scaling.matrix
-    reach = np.abs(T @ null).max(axis=1, initial=0.0)
-    return np.asarray(reach > _BESIDE * np.abs(T @ (1.0 / unit)[:, None]).max(axis=1, initial=0.0))
+    R = scaled(H, 1.0 / unit)
+    del H
+    values, vectors = symmetric_eigen(R)
+    del R
+    null = vectors[:, : int(np.sum(values <= _NULL * max(float(values[-1]), 1e-300)))]
+    null /= unit[:, None]
+    reach = np.zeros(len(unit))
+    for at in range(0, null.shape[1], _AT_ONCE):
+        moved = np.abs(scaling.user_coefficients(null[:, at : at + _AT_ONCE]))
+        reach = np.maximum(reach, moved.max(axis=1))
+    return np.asarray(reach > _BESIDE * np.abs(scaling.user_coefficients(1.0 / unit)))

@@ -145,7 +145,7 @@ class ColumnExtremes:
 
 def separating_direction(rows: Rows, loss: Loss, centre: Vector) -> Vector | None:
     """A direction along which these rows are separated, if the estimate runs off along one."""
-    zero, slight = np.zeros(len(centre)), SLIGHT * rows.total_weight * np.eye(len(centre))
+    zero, slight = np.zeros(len(centre)), np.full(len(centre), SLIGHT * rows.total_weight)
     near = minimise(rows, loss, centre, zero, slight, _TINY_STEP).theta
     far = minimise(rows, loss, near, zero, 0.01 * slight, _TINY_STEP).theta
     along = rows.along(far - near)
@@ -177,6 +177,6 @@ def slack_for(reach: float) -> float:
 
 def taking_part(direction: Vector, scaling: Scaling) -> Mask:
     """The user's coefficients of which an internal direction is made, in the units of their columns."""
-    sizes = np.abs(scaling.matrix @ direction).reshape(scaling.equations, -1)
+    sizes = np.abs(scaling.user_coefficients(direction)).reshape(scaling.equations, -1)
     sizes[:, int(scaling.intercept) :] *= scaling.scale
     return np.asarray(sizes > _TAKES_PART * sizes.max()).ravel()

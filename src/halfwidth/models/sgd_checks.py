@@ -51,7 +51,7 @@ def check_average(
         return Checked(Verdict(((),) * size, {}), (("unchecked", text),))
     point = fit_rows(rows, loss, theta, rows.total_weight * penalty)
     expanded = Expanded.of(rows, loss, point)
-    whitened = whitening(squared(expanded.root) + np.diag(rows.total_weight * penalty))
+    whitened = whitening(squared(expanded.root), rows.total_weight * penalty)
     unidentified = unseen(whitened, scaling.matrix)
     separated = np.zeros(size, dtype=np.bool_)
     if loss.separation is not None and not penalty.any():

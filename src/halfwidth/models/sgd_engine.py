@@ -117,7 +117,7 @@ class SGDEngine:
         start = np.zeros(self.size)
         if self.intercept and inside.total_weight > 0.0:
             start[0] = self.loss.start(float(weight @ inside.y) / inside.total_weight)
-        theta = first_fit(inside, self.loss, start, np.zeros((self.size, self.size)), prior_weights(inside), 1e-8)
+        theta = first_fit(inside, self.loss, start, np.zeros(self.size), prior_weights(inside), 1e-8)
         if self.loss.name in _LOCATION:
             residual = inside.y - inside.eta(theta)
             self._y_centre = float(theta[0]) if self.intercept else 0.0

@@ -7,6 +7,7 @@ rows come from and what is saved is in `halfwidth.learners.newton.renewable`, wi
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -84,7 +85,8 @@ class ChunkExpander:
         if self._scaling is None:
             self._unit = _unit_of(piece.weight)
             self._scaling = Scaling.of(piece.X, piece.weight, self.intercept, self.loss.equations)
-        rows = self._rows(piece, self._scaling, self._unit)
+        rows, ids = self._rows(piece, self._scaling, self._unit), piece.ids
+        del piece  # wide rows are not kept twice
         if self._sums is None:
             self._sums = self._new_sums()
             point = self._first_point(rows, self._scaling)
@@ -92,7 +94,7 @@ class ChunkExpander:
             expanded = Expanded.of(rows, self.loss, point)
         else:
             expanded = self._expand(rows, self._sums, self._scaling)
-        self._sums.add(rows, expanded, piece.ids)
+        self._sums.add(rows, expanded, ids)
 
     def _new_sums(self) -> ChunkSums:
         length = max(1, 2 * self.chunk_rows // capacity_for(self.size))
@@ -107,7 +109,7 @@ class ChunkExpander:
     def _first_point(self, rows: Rows, scaling: Scaling) -> Vector:
         if self.anchor is not None:
             return scaling.inverse(self.anchor)
-        start, penalty = self._start(rows), np.diag(rows.total_weight * self._penalty(scaling))
+        start, penalty = self._start(rows), rows.total_weight * self._penalty(scaling)
         if self.loss.quadratic:
             return first_fit(rows, self.loss, start, penalty, np.zeros(self.size), SETTLED)
         self._prior, self._prior_centre = prior_weights(rows), start
@@ -145,6 +147,7 @@ class ChunkExpander:
             gradient = rows.pulled(expanded.score)
             if gradient @ solve_spd(Q, gradient) <= _AS_GOOD * self.size:
                 return expanded
+            del expanded
         point = minimise(rows, self.loss, centre, centre, Q, _CLOSE).theta
         if self.loss.uses_scale:
             change = robust_scale(rows, point, self.loss) - self.loss.scale
@@ -176,7 +179,9 @@ class ChunkExpander:
             return offline_fit(together, loss, centre, penalty, scaling, ids)
         reader = copy(self)
         reader.loss = loss
-        with self._sums.including(rows, piece.ids, lambda sums: reader._expand(rows, sums, scaling)) as sums:
+        included = self._sums.including(rows, piece.ids, partial(reader._expand, scaling=scaling))
+        del rows
+        with included as sums:
             return thinned_fit(sums, loss, penalty, scaling, anchored=self.anchor is not None)
 
 

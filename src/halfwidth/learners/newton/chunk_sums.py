@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from halfwidth.equation import BatchStore, capacity_for, solve_spd
 from halfwidth.equation.buckets import BucketStore
-from halfwidth.equation.linear_algebra import with_diagonal
 from halfwidth.equation.wide_errors import WIDE
 from halfwidth.families import Loss
 from halfwidth.families.dispersed import estimated_dispersion
@@ -34,6 +33,7 @@ from halfwidth.state.fields import Array, Real, State
 from halfwidth.state.schema import Relation, Schema
 
 TIME_BATCHES = 64
+Expand = Callable[[Rows, "ChunkSums"], "Expanded"]
 
 
 class Expanded(NamedTuple):
@@ -135,7 +135,7 @@ class ChunkSums:
             self.dispersions.add(family, rows, expanded.eta, gap)
 
     @contextmanager
-    def including(self, rows: Rows, ids: Ids | None, expand: Callable[[ChunkSums], Expanded]) -> Iterator[ChunkSums]:
+    def including(self, rows: Rows, ids: Ids | None, expand: Expand) -> Iterator[ChunkSums]:
         """The sums with these rows added, for reading; afterwards everything is as it was."""
         if not len(rows):
             yield self
@@ -146,16 +146,17 @@ class ChunkSums:
         reader.losses, reader.dispersions = self.losses.copy(), deepcopy(self.dispersions)
         if not self.batches.single:
             reader.batches = self.batches.copy()
-            reader.add(rows, expand(reader), ids)
+            reader.add(rows, expand(rows, reader), ids)
             yield reader
             return
         with self.batches.borrowed():
-            reader.add(rows, expand(reader), ids)
+            reader.add(rows, expand(rows, reader), ids)
+            del rows  # not needed while the sums are read
             yield reader
 
     def centre(self, penalty: Vector) -> Vector:
         """The root of the expanded equation, with the penalty's weights for all rows together."""
-        return self.reference + solve_spd(with_diagonal(self.batches.curvature(), penalty), self.pull(penalty))
+        return self.reference + solve_spd(self.batches.curvature(), self.pull(penalty), penalty)
 
     def pull(self, penalty: Vector) -> Vector:
         """What pulls the centre away from the reference: curvature and penalty times the difference."""
@@ -211,8 +212,7 @@ def enter_batches(store: BatchStore, Z: Vector, expanded: Expanded, gap: Vector)
         edges = store.edges(len(Z[part]))
         if store.single:  # one matrix at a time
             part, edges = slice(at, at + int(edges[1])), edges[:2]
-        U, H = pieces(Z[part], expanded.root[part], expanded.score[part], edges)
-        store.add(edges, U + H @ gap, H)
+        store.add(edges, *pieces(Z[part], expanded.root[part], expanded.score[part], edges, gap))
         at += len(Z[part])
 
 
@@ -222,25 +222,25 @@ def enter_buckets(store: BucketStore, Z: Vector, expanded: Expanded, gap: Vector
     order = np.argsort(places, kind="stable")
     used, first = np.unique(places[order], return_index=True)
     edges = np.append(first, len(places)).astype(np.int64)
-    U, H = pieces(Z[order], expanded.root[order], expanded.score[order], edges)
-    store.add(used, U + H @ gap, H, np.diff(edges).astype(np.float64))
+    b, H = pieces(Z[order], expanded.root[order], expanded.score[order], edges, gap)
+    store.add(used, b, H, np.diff(edges).astype(np.float64))
 
 
-def pieces(Z: Vector, root: Vector, score: Vector, edges: NDArray[np.int64]) -> tuple[Vector, Vector]:
-    """Scores and curvatures of the pieces between the edges; equal pieces go through one stacked product."""
+def pieces(Z: Vector, root: Vector, score: Vector, edges: NDArray[np.int64], gap: Vector) -> tuple[Vector, Vector]:
+    """U + H gap and H of the pieces between the edges; equal pieces go through one stacked product."""
     count, size = len(edges) - 1, root.shape[-1]
     step = int(edges[1] - edges[0])
     if step > 0 and len(Z) == count * step and (np.diff(edges) == step).all():
         stacked = _stacked(root, count, step)
         H = stacked.transpose(0, 2, 1) @ stacked
         U = (score.reshape(count, step, -1).transpose(0, 2, 1) @ _stacked(Z, count, step)).reshape(count, size)
-        return U, H
+        return U + H @ gap, H
     U, H = np.empty((count, size)), np.empty((count, size, size))
     for j in range(count):
         piece = slice(edges[j], edges[j + 1])
         U[j] = (score[piece].T @ Z[piece]).ravel()
         H[j] = squared(root[piece])
-    return U, H
+    return U + H @ gap, H
 
 
 def _stacked(rows: Vector, count: int, step: int) -> Vector:

@@ -71,6 +71,14 @@ class Scaling(NamedTuple):
             T[0, 1:] = -self.centre / self.scale
         return T if self.equations == 1 else np.asarray(np.kron(np.eye(self.equations), T), dtype=np.float64)
 
+    def user_coefficients(self, theta: Vector) -> Vector:
+        """The matrix times internal coefficients, or columns of them, without the matrix."""
+        outside = theta.reshape(self.equations, self.columns, -1).copy()
+        outside[:, int(self.intercept) :] /= self.scale[:, None]
+        if self.intercept:
+            outside[:, 0] -= self.centre @ outside[:, 1:]
+        return outside.reshape(theta.shape)
+
     def inverse(self, theta: Vector) -> Vector:
         """Internal coefficients from the user's."""
         k, parts = int(self.intercept), theta.reshape(self.equations, -1)

@@ -66,12 +66,12 @@ class DispersionSums:
             return loss.scale
         return loss.bounded(-(self.value + float(self.cross @ gap)) / self.bend)
 
-    def joint_step(self, loss: Dispersed, gap: Vector, information: Vector) -> tuple[float, Vector]:
+    def joint_step(self, loss: Dispersed, gap: Vector, curvature: Vector, penalty: Vector) -> tuple[float, Vector]:
         """The dispersion, and what it moves the coefficients by, where all rows were expanded at that of the loss."""
         shift = np.zeros_like(gap)
         found = self.root(loss, gap)
         for _ in range(_ROUNDS if loss.steers else 0):
-            shift = solve_spd(information, self.cross * (found - loss.scale))
+            shift = solve_spd(curvature, self.cross * (found - loss.scale), penalty)
             found = self.root(loss, gap + shift)
         return found, shift
 

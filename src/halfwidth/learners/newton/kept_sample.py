@@ -148,9 +148,8 @@ class RowSample:
         y, weight, offset = (kept[:, self.columns + j] for j in range(EXTRA_NUMBERS))
         return Rows(np.ascontiguousarray(kept[:, : self.columns]), y, weight, offset, self.equations)
 
-    def standing_for_all(self) -> Rows:
-        """The rows, weighted so that they stand for all."""
-        rows = self.rows()
+    def standing_for_all(self, rows: Rows) -> Rows:
+        """The rows, those of `rows()`, weighted so that they stand for all."""
         return Rows(rows.Z, rows.y, rows.weighted(np.full(self.count, self.multiple)), rows.offset, self.equations)
 
     def expansion(self) -> tuple[Vector, Vector]:

@@ -101,44 +101,50 @@ def minimise(
     *,
     most_steps: int = MOST_STEPS,
 ) -> Minimum:
-    """The minimiser, to a squared Newton decrement of `tolerance`, in units of the loss."""
+    """The minimiser, to a squared Newton decrement of `tolerance`, in units of the loss; Q may be a diagonal (d,)."""
     weight = np.empty(0)
 
     def gradient(theta: Vector) -> Vector:
         nonlocal weight
         slope, weight = loss.slope_and_weight(rows.eta(theta), rows.y)
-        return np.asarray(rows.pulled(rows.weighted(slope)) + Q @ (theta - centre))
+        away = theta - centre
+        return np.asarray(rows.pulled(rows.weighted(slope)) + (Q * away if Q.ndim == 1 else Q @ away))
 
     def hessian(theta: Vector) -> Vector:
-        return np.asarray(rows.gram(weight) + Q)
+        H = rows.gram(weight)
+        if Q.ndim == 1:
+            H.flat[:: len(Q) + 1] += Q
+        else:
+            H += Q
+        return H
 
     if loss.quadratic:  # one step is exact in any unit, and a second one takes back its rounding
         return damped_newton(gradient, hessian, start, 0.0, most_steps=2)
     return damped_newton(gradient, hessian, start, tolerance * loss.unit, most_steps=most_steps)
 
 
-def first_fit(rows: Rows, loss: Loss, start: Vector, Q: Vector, prior: Vector, tolerance: float) -> Vector:
+def first_fit(rows: Rows, loss: Loss, start: Vector, penalty: Vector, prior: Vector, tolerance: float) -> Vector:
     """The fit to rows by themselves, with a prior in units of the curvature.
 
     Losses with a scale begin at least squares and settle their scale on the way.
     """
-    full = Q + np.diag(prior)
+    full = penalty + prior
     if not loss.uses_scale:
         return settle_dispersion(
             rows, loss, start, lambda theta: minimise(rows, loss, theta, start, full, tolerance).theta
         )
     theta = minimise(rows, Linear(), start, start, full, tolerance).theta
-    return settle_scale(rows, loss, theta, start, Q, prior, tolerance)
+    return settle_scale(rows, loss, theta, start, penalty, prior, tolerance)
 
 
 def settle_scale(
-    rows: Rows, loss: Loss, theta: Vector, centre: Vector, Q: Vector, prior: Vector, tolerance: float
+    rows: Rows, loss: Loss, theta: Vector, centre: Vector, penalty: Vector, prior: Vector, tolerance: float
 ) -> Vector:
     """The minimiser with the scale of its own residuals, which the loss keeps."""
     loss.sharpen(len(rows), rows.Z.shape[1])
     for _ in range(_SCALE_ROUNDS):
         before, loss.scale = loss.scale, robust_scale(rows, theta, loss)
-        theta = minimise(rows, loss, theta, centre, Q + np.diag(prior * loss.curvature_unit), tolerance).theta
+        theta = minimise(rows, loss, theta, centre, penalty + prior * loss.curvature_unit, tolerance).theta
         if abs(loss.scale - before) <= _SCALE_SETTLED * loss.scale:
             break
     return theta

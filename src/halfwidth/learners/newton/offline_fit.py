@@ -53,10 +53,10 @@ def offline_fit(
         enter_buckets(buckets, rows.Z, expanded, gap, ids)
         sums, groups = buckets.closed(), buckets.groups
     return NewtonSnapshot(
-        n=len(rows), weight=total, scaling=scaling, loss=loss, centre=centre, curvature=curvature, expanded=curvature,
+        n=len(rows), weight=total, scaling=scaling, loss=loss, centre=centre, curvature=curvature,
         penalty=penalty, dispersion=dispersion(rows, loss, expanded.eta, size), sums=sums, time=time,
         reference=centre, time_correction=np.zeros(size), batch_rows=store.length, groups=groups,
-        correction=np.zeros((size, size)), settled=True, anchored=True, sample=rows, complete=True,
+        correction=np.zeros((0, size)), settled=True, anchored=True, sample=rows, complete=True,
         goodness=_goodness(rows, loss, expanded.eta),
     )  # fmt: skip
 
@@ -78,17 +78,17 @@ def _goodness(rows: Rows, loss: Loss, eta: Vector) -> GoodnessOfFit | None:
 
 def fit_rows(rows: Rows, loss: Loss, start: Vector, penalty: Vector) -> Vector:
     """The minimiser over these rows; where there is none, that with a slight penalty."""
-    zero, Q = np.zeros(len(start)), np.diag(penalty)
+    zero = np.zeros(len(start))
     if loss.quadratic:
-        return minimise(rows, loss, start, zero, Q, SETTLED).theta
+        return minimise(rows, loss, start, zero, penalty, SETTLED).theta
     slight = np.full(len(start), SLIGHT * rows.total_weight)
     if loss.uses_scale:
-        point = minimise(rows, Linear(), start, zero, Q, SETTLED).theta
-        return settle_scale(rows, loss, point, zero, Q, slight, SETTLED)
+        point = minimise(rows, Linear(), start, zero, penalty, SETTLED).theta
+        return settle_scale(rows, loss, point, zero, penalty, slight, SETTLED)
 
     def minimum(theta: Vector) -> Vector:
-        point = minimise(rows, loss, theta, zero, Q + np.diag(slight), SETTLED).theta
-        polished = minimise(rows, loss, point, zero, Q, SETTLED, most_steps=_POLISHING_STEPS)
+        point = minimise(rows, loss, theta, zero, penalty + slight, SETTLED).theta
+        polished = minimise(rows, loss, point, zero, penalty, SETTLED, most_steps=_POLISHING_STEPS)
         return polished.theta if polished.converged else point
 
     return settle_dispersion(rows, loss, start, minimum)
@@ -99,7 +99,7 @@ def _smooth_root(rows: Rows, loss: Loss, point: Vector, curvature: Vector, penal
     best = np.inf
     for _ in range(_ROOT_STEPS):
         gradient = rows.weighted(loss.root(rows.eta(point), rows.y)) @ rows.Z + penalty * point
-        step = solve_spd(curvature + np.diag(penalty), gradient)
+        step = solve_spd(curvature, gradient, penalty)
         decrement = float(gradient @ step)
         if not 0.0 < decrement < 0.5 * best:
             break

@@ -149,8 +149,7 @@ class RenewableNewton(Stored, ChunkExpander):
             return
         pending.keep(piece)
         if pending.filled == self.chunk_rows:
-            self._absorb(pending.piece(bool(self._groups.given)))
-            pending.filled = 0
+            self._absorb(pending.handed_over(bool(self._groups.given)))
 
     def to_state(self) -> dict[str, Any]:
         """Plain numbers and arrays; `from_state` goes on with the same bits."""

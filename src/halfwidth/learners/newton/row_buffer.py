@@ -15,6 +15,7 @@ from halfwidth.kernels.arrays import Vector
 Ids = NDArray[np.uint64]
 
 _FIRST_ROWS = 1_024
+_KEPT_NUMBERS = 2**20
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,16 @@ class PendingRows:
         """The rows set aside; X is not copied, and holds until the next row."""
         rows = self._rows[: self.filled]
         ids = self._ids[: self.filled].copy() if grouped else None
-        return Piece(rows[:, : self.dim], rows[:, -3].copy(), rows[:, -2].copy(), rows[:, -1].copy(), ids)
+        weight = None if (rows[:, -2] == 1.0).all() else rows[:, -2].copy()
+        return Piece(rows[:, : self.dim], rows[:, -3].copy(), weight, rows[:, -1].copy(), ids)
+
+    def handed_over(self, grouped: bool) -> Piece:
+        """The same; none are set aside any longer, and the memory of wide rows is the caller's alone."""
+        piece = self.piece(grouped)
+        self.filled = 0
+        if self._rows.size > _KEPT_NUMBERS:
+            self._rows, self._ids = self._rows[:0].copy(), self._ids[:0].copy()
+        return piece
 
     def _grow(self, rows: int) -> None:
         size = min(self.most, max(rows, 2 * len(self._rows), _FIRST_ROWS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,8 +34,6 @@ class NewtonSnapshot:
     centre: Vector
     curvature: Vector
     """At the centre."""
-    expanded: Vector
-    """The curvature at the points of expansion, before the sample of rows moved it to the centre."""
     penalty: Vector
     dispersion: float
     sums: Sums
@@ -48,7 +47,7 @@ class NewtonSnapshot:
     groups: tuple[int, bool] | None
     """How many groups there are, and whether that is exact."""
     correction: Vector
-    """Covariance of the centre from estimating what the expansions leave out on a sample of rows."""
+    """R with R'R the covariance of the centre from estimating what the expansions leave out on a sample of rows."""
     settled: bool
     """Whether that estimate could be made."""
     anchored: bool
@@ -78,10 +77,6 @@ class NewtonSnapshot:
         """The coefficients on the user's scale."""
         return self.basis @ self.centre
 
-    @property
-    def information(self) -> Vector:
-        return with_diagonal(self.curvature, self.weight * self.penalty)
-
     @cached_property
     def errors(self) -> Errors | WideErrors:
         """Of the internal coefficients."""
@@ -89,9 +84,9 @@ class NewtonSnapshot:
         residuals = equation.centred_residuals(self.centre - self.reference)
         penalty = self.weight * self.penalty
         if self.size > WIDE:
-            return wide_errors(equation, residuals, self.information, penalty, self.basis, independent=self.grouped)
-        full = np.diag(penalty)
-        return jackknife_errors(equation, residuals, self.information, penalty=full, independent=self.grouped)
+            return wide_errors(equation, residuals, self.curvature, penalty, self.basis, independent=self.grouped)
+        full, information = np.diag(penalty), with_diagonal(self.curvature, penalty)
+        return jackknife_errors(equation, residuals, information, penalty=full, independent=self.grouped)
 
     def covariance(self) -> Vector:
         """Of the estimate, on the user's scale."""
@@ -106,9 +101,9 @@ class NewtonSnapshot:
         gap = self.centre - self.reference
         residuals = time.residuals(gap) - self.time_correction
         residuals -= np.outer(time.rows / time.rows.sum(), residuals.sum(axis=0))
-        G = self.basis @ self.errors.whitened.C @ self.errors.whitened.C.T
+        G = np.concatenate(list(self._inverse_information()))
         if self.size > WIDE:  # one matrix at a time
-            information = np.array([np.einsum("mj,mj->m", G @ H, G) for H in time.A])
+            information = np.array([_forms(G, np.asarray(H, dtype=np.float64)) for H in time.A])
         else:
             information = np.einsum("mi,bij,mj->bm", G, time.A, G, optimize=True)
         return stability(residuals @ G.T, information, time.rows)
@@ -122,7 +117,17 @@ class NewtonSnapshot:
     @cached_property
     def naive_variances(self) -> Vector:
         """What one would report if rows were independent and the family's variance function right."""
+        forms = [_forms(rows, self.curvature) for rows in self._inverse_information()]
+        return np.asarray(self.weight / self.n * self.dispersion * np.concatenate(forms))
+
+    def _inverse_information(self) -> Iterator[Vector]:
+        """Rows of the inverse of the information, from the user's coefficients to the internal ones, some at a time."""
         C = self.errors.whitened.C
-        inverse = self.basis @ C @ C.T
-        share = self.weight / self.n
-        return np.asarray(share * self.dispersion * np.einsum("ij,ij->i", inverse @ self.curvature, inverse))
+        for at in range(0, self.size, WIDE):
+            yield self.basis[at : at + WIDE] @ C @ C.T
+
+
+def _forms(G: Vector, H: Vector) -> Vector:
+    """g'H g for the rows g of G, some at a time."""
+    parts = (G[at : at + WIDE] for at in range(0, len(G), WIDE))
+    return np.concatenate([np.einsum("ij,ij->i", rows @ H, rows) for rows in parts])

@@ -27,19 +27,19 @@ def thinned_fit(sums: ChunkSums, loss: Loss, penalty: Vector, scaling: Scaling, 
     centre, curvature = sums.centre(full), sums.batches.curvature()
     wide = sums.batches.single
     time = sums.batches.closed(copy=not wide)
-    refined = Refined(centre, curvature, np.zeros((size, size)), True, np.zeros(0))
+    refined = Refined(centre, curvature, np.zeros((0, size)), True, np.zeros(0))
     left_out, rows = np.zeros(size), None if sums.sample is None else sums.sample.rows()
     if sums.sample is not None and rows is not None and not loss.quadratic:
-        refined = _refined(sums, loss, refined, full, anchored)
+        refined = _refined(sums, rows, loss, refined, full, anchored)
         if anchored and not refined.settled and _arrived(centre - sums.reference, curvature):
-            refined = Refined(centre, curvature, np.zeros((size, size)), True, np.zeros(sums.sample.count))
+            refined = Refined(centre, curvature, np.zeros((0, size)), True, np.zeros(sums.sample.count))
         left_out = _by_batch(refined.remainders, sums.sample, time, rows)
     snapshot = NewtonSnapshot(
         n=n, weight=sums.weight, scaling=scaling, loss=loss, centre=refined.centre, curvature=refined.curvature,
-        expanded=curvature, penalty=penalty, dispersion=_dispersion(sums, rows, loss, refined.centre),
+        penalty=penalty, dispersion=_dispersion(sums, rows, loss, refined.centre),
         sums=time if sums.buckets is None else sums.buckets.closed(), time=time, reference=sums.reference.copy(),
         time_correction=left_out, batch_rows=int(time.n[0]),
-        groups=None if sums.buckets is None else sums.buckets.groups, correction=refined.covariance,
+        groups=None if sums.buckets is None else sums.buckets.groups, correction=refined.root,
         settled=refined.settled, anchored=anchored, sample=rows, complete=False,
         goodness=sums.goodness(refined.centre, loss.scale, exact=anchored),
     )  # fmt: skip
@@ -48,20 +48,20 @@ def thinned_fit(sums: ChunkSums, loss: Loss, penalty: Vector, scaling: Scaling, 
     return snapshot
 
 
-def _refined(sums: ChunkSums, loss: Loss, plain: Refined, full: Vector, anchored: bool) -> Refined:
+def _refined(sums: ChunkSums, rows: Rows, loss: Loss, plain: Refined, full: Vector, anchored: bool) -> Refined:
     """Corrected on the sample; the loss takes the dispersion that belongs to the centre, if it has one to estimate."""
     assert sums.sample is not None
     family = estimated_dispersion(loss)
     if family is None or sums.dispersions is None:
-        return refine(sums.sample, loss, plain.centre, plain.curvature, full)
+        return refine(sums.sample, rows, loss, plain.centre, plain.curvature, full)
     if not anchored:
         family.scale = sums.dispersions.root(family, plain.centre - sums.reference)
-    found = refine(sums.sample, family, plain.centre, plain.curvature, full)
-    gap, information = found.centre - sums.reference, plain.curvature + np.diag(full)
+    found = refine(sums.sample, rows, family, plain.centre, plain.curvature, full)
+    gap = found.centre - sums.reference
     if not anchored:
         family.scale = sums.dispersions.root(family, gap)
         return found
-    family.scale, shift = sums.dispersions.joint_step(family, gap, information)
+    family.scale, shift = sums.dispersions.joint_step(family, gap, plain.curvature, full)
     return found._replace(centre=found.centre + shift)
 
 
