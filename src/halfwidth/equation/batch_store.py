@@ -69,12 +69,11 @@ class BatchStore(Stored):
         lower: bool = False,
         reference: ArrayLike | None = None,
     ) -> None:
-        self.dim, self.first_length, self.lower = dim, length, lower
+        self.dim, self.first_length, self.lower, self.single = dim, length, lower, single
         self.capacity = capacity_for(dim) if capacity is None else capacity
         self.reference = np.zeros(dim) if reference is None else np.array(reference, dtype=np.float64)
         K = self.capacity
         shapes = ((K, dim, dim), (K, dim), (K, dim if deployed else 0), (K,), (K,))
-        self.single = single
         matrices = np.zeros(shapes[0], dtype=np.float32 if single else np.float64)
         self.sums = Sums(matrices, *(np.zeros(shape) for shape in shapes[1:]))
         # the sum of H over all batches but the open one, over all if single; and whether it is read elsewhere
@@ -82,10 +81,9 @@ class BatchStore(Stored):
 
     def clear(self) -> None:
         """Forget every row."""
-        self.open, self.length = 0, self.first_length
+        self.open, self.length, self._closed = 0, self.first_length, np.zeros_like(self._closed)
         for array in self.sums:
             array[:] = 0.0
-        self._closed = np.zeros_like(self._closed)
 
     @property
     def rows(self) -> int:
