@@ -304,3 +304,18 @@ def test_wide_models_hold_few_matrices_at_a_time(family, count, most):
     finally:
         tracemalloc.stop()
     assert peak / (8.0 * dim**2) - 0.5 * capacity_for(dim) < most
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5])
+def test_the_sum_of_closed_batches_does_not_depend_on_how_rows_are_cut(dim):
+    rng = np.random.default_rng(dim)
+    pieces = rng.standard_normal((100, dim, dim)) * 10.0 ** rng.integers(-8, 8, size=(100, 1, 1))
+    together, apart = (BatchStore(dim, 4, capacity=128) for _ in range(2))
+    together.add(np.arange(0, 401, 4), np.zeros((100, dim)), pieces)
+    for piece in pieces:
+        apart.add(np.array([0, 4]), np.zeros((1, dim)), piece[None])
+    np.testing.assert_array_equal(together.curvature(), apart.curvature())
+    total = np.zeros((dim, dim))
+    for piece in pieces:
+        total += piece
+    np.testing.assert_array_equal(apart.curvature(), total)

@@ -30,7 +30,7 @@ Declared = Literal["none", "detect"]
 Mode = Literal["", "run", "consume", "ask", "observe"]
 
 _BIG_DIM, _WIDE_DIM = 24, 256
-_PIECE_NUMBERS = 262_144
+_PIECE_NUMBERS, _ROWS_AT_ONCE = 262_144, 65_536
 _MODES = {
     "run": "run(...)",
     "consume": "consume(...)",
@@ -133,7 +133,7 @@ class Engines(OwnResult):
 
     def _rows_at_once(self, rows: int) -> int:
         alone = self._free is not None and not self.watchers
-        return max(rows, 1) if alone else super()._rows_at_once(rows)
+        return _ROWS_AT_ONCE if alone else super()._rows_at_once(rows)
 
     def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
         if self._free is not None:
