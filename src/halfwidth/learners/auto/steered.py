@@ -82,8 +82,7 @@ class Steered(SteeredSums):
         self.clipped += clipped
         self.gain.advance(done)
         self.store.note()
-        self.turn += done
-        self.whole = max(self.whole - done, 0)
+        self.turn, self.whole = self.turn + done, max(self.whole - done, 0)
         if event == NOT_FINITE or not math.isfinite(self.moving.theta.sum()):
             raise not_finite(self.k, self.m)
         if event == EXCURSION:
