@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 
 from halfwidth import Auto, Problem
-from halfwidth.errors import Diverged
+from halfwidth.errors import Diverged, NotIdentified
 from halfwidth.learners.auto import steered
 from halfwidth.learners.auto.absorb import FAR, clipped_step, unusual
 from halfwidth.learners.auto.steps import LEAST_EIGENVALUE, Gain, climbing_removed, preconditioner
@@ -98,7 +98,7 @@ def test_nothing_is_reported_between_an_excursion_and_a_fresh_start():
     np.testing.assert_array_equal(learner.theta, world.theta_0)
 
 
-@pytest.mark.parametrize("error", [np.linalg.LinAlgError, OverflowError])
+@pytest.mark.parametrize("error", [np.linalg.LinAlgError(), OverflowError(), NotIdentified("singular", "singular")])
 def test_matrices_that_are_not_finite_end_in_advice(monkeypatch, error):
     def overflows(moments, hessian, chunk_rows):
         raise error

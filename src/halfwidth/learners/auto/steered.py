@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation import solution
-from halfwidth.errors import Diverged
+from halfwidth.errors import Diverged, NotIdentified
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.arguments import APPEARED, EXCURSION, NOT_FINITE
@@ -69,7 +69,7 @@ class Steered(SteeredSums):
         """So many chunks are in the sums, and the last one ended in the event: do what is due."""
         try:
             self._advance(done, clipped, event)
-        except (np.linalg.LinAlgError, OverflowError):
+        except (np.linalg.LinAlgError, OverflowError, NotIdentified):
             raise not_finite(self.k, self.m) from None
 
     def _advance(self, done: int, clipped: int, event: int) -> None:
