@@ -19,6 +19,7 @@ from halfwidth.inference.student_law import StudentLaw
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.dither import Dither
 from halfwidth.learners.auto.feedback import Response, regress
+from halfwidth.learners.auto.instrument import Instrument
 from halfwidth.learners.auto.moments import FeedbackNotes, Moments
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.methods import Setting, method
@@ -403,6 +404,10 @@ def made_up(influences, n=1_000):
     return BatchesResult(np.zeros(dim), covariance, n, StudentLaw(K - 1.0), "auto", Diagnostics(1.0), None, influences)
 
 
+def slow(T, N):
+    return Instrument(T, N, N, N, False)
+
+
 def facts(**changes):
     usual = {
         "n_seen": 50_000,
@@ -431,6 +436,8 @@ def facts(**changes):
         ("feedback-rejected", {"response": Response(np.eye(2), 0.0, 9.0, 20.0, True)}, "20 times"),
         ("feedback-rejected", {"response": Response(np.eye(2), 0.0, 9.0, 2.0, True)}, "uphill"),
         ("curved-response", {"shifted": True}, "noisier"),
+        ("not-settled", {"truncations": (26_000,), "began": 27_000}, "as late as row 26,000, and 23,000 of 50,000"),
+        ("slow-feedback", {"response": Response(np.eye(2), 0.9, 9.0, 2.0, instrument=slow(3.0, 60.0))}, "3.0 of 60"),
     ],
 )
 def test_each_warning_has_its_reason(flag, changes, words):
@@ -439,6 +446,24 @@ def test_each_warning_has_its_reason(flag, changes, words):
     ((name, text),) = status.flags(facts(**changes), calm)
     assert name == flag
     assert words in text
+
+
+def test_doubts_have_limits():
+    calm = made_up(np.random.default_rng(0).standard_normal((40, 2)))
+    assert status.flags(facts(truncations=(20_000,), began=21_000), calm) == ()
+    fast = Response(np.eye(2), 0.9, 9.0, 2.0, instrument=slow(6.0, 60.0))
+    assert status.flags(facts(response=fast), calm) == ()
+    noise = Response(np.zeros((2, 2)), 0.0, 9.0, instrument=Instrument(1.0, 60.0, 60.0, 60.0, True))
+    steps = {"clipped_share": 0.3, "response": noise}  # they enter the equation of a curved loss only
+    assert "clipped-steps" in dict(status.flags(facts(**steps, quadratic=False), calm))
+    assert "clipped-steps" not in dict(status.flags(facts(**steps), calm))
+
+
+@pytest.mark.parametrize(("name", "quadratic"), [("performative-mean", True), ("seed-logistic", False)])
+@pytest.mark.parametrize("gradient_only", [False, True])
+def test_it_is_seen_whether_a_loss_is_quadratic(name, quadratic, gradient_only):
+    learner = Auto(problem(name, dim=2), gradient_only=gradient_only, seed=0).run(12_000)
+    assert learner._steered.quadratic() == quadratic
 
 
 def test_batches_that_do_not_differ_are_named():

@@ -124,6 +124,7 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         truncations=truncations,
         jumps=engine.jumps,
         shifted=shifted,
+        quadratic=engine.quadratic(),
         detect=engine.detect,
         hidden=tuple(np.flatnonzero(result.unidentified).tolist()),
     )

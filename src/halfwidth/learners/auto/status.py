@@ -5,12 +5,14 @@
 | `few-batches`        | fewer than 16 batches, or fewer than twice as many rows as the burn-in took                 |
 | `short-batches`      | in the median coordinate, batches of twice or four times the length give significantly more, |
 |                      | or, where noise outlasts a chunk, a kernel over them leaves fewer than K/4 degrees of freedom |
-| `clipped-steps`      | more than a fifth of the steps were clipped (two where J = 0 and noise is correlated): the  |
-|                      | loss bends more than its mean Hessian says                                                  |
-| `not-settled`        | the linearisation point moved, lately, through a region where the loss is far from quadratic |
+| `clipped-steps`      | more than a fifth of the steps were clipped (two where J = 0, noise is correlated and the    |
+|                      | loss quadratic): the loss bends more than its mean Hessian says                             |
+| `not-settled`        | the linearisation point moved, lately, through a region where the loss is far from           |
+|                      | quadratic; or theta ran away when half of the rows were over                                |
 | `feedback-rejected`  | feedback was seen, but with it the Jacobian would be singular, or climb: not corrected for  |
 | `near-singular`      | the feedback nearly cancels the Hessian, and its slope is uncertain by more than a sixth     |
 | `feedback-undecided` | a response is seen that may be correlated noise: the dither has not told the two apart yet  |
+| `slow-feedback`      | the dither shows less than a sixteenth of the response that theta's own motion shows         |
 | `curved-response`    | batches in which the deployed theta was noisier say something else, beyond chance           |
 | `jumping-gradient`   | the gradient jumps: differences on a chunk say little about its mean field                  |
 | `exact-fit`          | the batches of some coefficient do not differ at all: there is no noise to measure          |
@@ -30,10 +32,12 @@ Flag = tuple[str, str]
 
 FEW_BATCHES = 16
 MOST_CLIPPED, MOST_CLIPPED_UNUSED = 0.2, 0.4
-"""Shares of clipped steps; the second where noise is correlated and J = 0, so that no step enters the equation."""
+"""Shares of clipped steps; the second where noise is correlated, J = 0 and the loss quadratic: no step matters then."""
 MOST_BENT = 0.3
 FEW_RENEWALS = 64.0
-LATE = 0.2
+LATE, LATE_TRUNCATION = 0.2, 0.5
+SLOWEST = 16.0
+"""A response that lasts for ten chunks shows some 16 times as much in theta's own motion as in signs that alternate."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class Facts:
     jumps: bool = False
     shifted: bool = False
     """Whether the root moves with the noise of the deployed theta."""
+    quadratic: bool = True
+    """Whether the gradient was seen to be linear in theta."""
     detect: bool = True
     dithers: bool = True
     """Whether the engine chooses what is deployed."""
@@ -110,7 +116,7 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
             "rows, and batches grow with them"
         )
         found.append(("short-batches", text))
-    unused = facts.response.correlated and not facts.restarts and not facts.truncations
+    unused = facts.response.correlated and facts.quadratic and not facts.restarts and not facts.truncations
     if facts.clipped_share > (MOST_CLIPPED_UNUSED if unused else MOST_CLIPPED):
         text = (
             f"{100 * facts.clipped_share:.0f}% of the steps were clipped: the loss bends more than its mean Hessian "
@@ -122,6 +128,12 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
         text = (
             f"the linearisation point still moves through a strongly curved region (began at row {facts.began:,}); "
             "feed more rows, or start nearer to the solution (theta_0)"
+        )
+        found.append(("not-settled", text))
+    elif facts.truncations and facts.began > LATE_TRUNCATION * facts.n_seen:
+        text = (
+            f"theta ran away as late as row {facts.truncations[-1]:,}, and {facts.n_seen - facts.began:,} of "
+            f"{facts.n_seen:,} rows are behind the interval. Feed more rows, or start nearer to the solution (theta_0)"
         )
         found.append(("not-settled", text))
     if facts.jumps:
@@ -169,6 +181,13 @@ def _feedback_flags(facts: Facts) -> list[Flag]:
             "two apart yet. Feed more rows, or declare feedback='none' if data cannot respond"
         )
         return [("feedback-undecided", text)]
+    seen = response.instrument
+    if facts.dithers and response.detected and seen is not None and seen.T < seen.N / SLOWEST:
+        text = (
+            f"the data respond to theta, but so slowly that the dither shows {seen.T:.1f} of {seen.N:.0f} expected: "
+            "the response may last longer than can be followed, and a bias is likely left. Feed many more rows"
+        )
+        return [("slow-feedback", text)]
     if facts.shifted:
         text = (
             "batches in which the deployed theta was noisier say something else: the data respond in a curve, or "

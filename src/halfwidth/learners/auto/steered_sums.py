@@ -27,6 +27,7 @@ _SHORT_CHUNK = 128
 _LARGEST_STEP = 0.35
 _SPACING, _FIRST_SPACING = 0.05, 1e-4
 _MOST_BATCHES = 64
+_ROUNDING = 1e-6
 
 
 class SteeredSums:
@@ -124,6 +125,11 @@ class SteeredSums:
         """Q, and the share of the last move in it that rows since then get back."""
         D = self.moving.D / (self.weighed * self.m) if self.weighed else np.zeros(self.dim)
         return self.steering.Q + D, D
+
+    def quadratic(self) -> bool:
+        """Whether the expansions left nothing out but rounding: the gradient is linear in theta, as far as it went."""
+        noise = np.sqrt(np.diag(regression(self.notes.moments(), self.m)[1]))
+        return bool(np.all(np.abs(self.steering.Q) <= _ROUNDING * noise))
 
     def plan(self, most: int = NOTES) -> Plan:
         """Steps, differences and dithers of the chunks until something else has to happen."""
