@@ -457,6 +457,8 @@ def test_doubts_have_limits():
     steps = {"clipped_share": 0.3, "response": noise}  # they enter the equation of a curved loss only
     assert "clipped-steps" in dict(status.flags(facts(**steps, quadratic=False), calm))
     assert "clipped-steps" not in dict(status.flags(facts(**steps), calm))
+    assert "feedback-undecided" not in dict(status.flags(facts(response=noise), calm))
+    assert "feedback-undecided" in dict(status.flags(facts(response=noise, truncations=(3_000,)), calm))
 
 
 @pytest.mark.parametrize(("name", "quadratic"), [("performative-mean", True), ("seed-logistic", False)])

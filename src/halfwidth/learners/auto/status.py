@@ -11,7 +11,8 @@
 |                      | quadratic; or theta ran away when half of the rows were over                                |
 | `feedback-rejected`  | feedback was seen, but with it the Jacobian would be singular, or climb: not corrected for  |
 | `near-singular`      | the feedback nearly cancels the Hessian, and its slope is uncertain by more than a sixth     |
-| `feedback-undecided` | a response is seen that may be correlated noise: the dither has not told the two apart yet  |
+| `feedback-undecided` | a response is seen that may be correlated noise: the dither has not told the two apart yet, |
+|                      | or theta ran away before it did                                                             |
 | `slow-feedback`      | the dither shows less than a sixteenth of the response that theta's own motion shows         |
 | `curved-response`    | batches in which the deployed theta was noisier say something else, beyond chance           |
 | `jumping-gradient`   | the gradient jumps: differences on a chunk say little about its mean field                  |
@@ -175,7 +176,7 @@ def _feedback_flags(facts: Facts) -> list[Flag]:
             "hardly determined; feed many more rows"
         )
         return [("near-singular", text)]
-    if facts.dithers and response.undecided:
+    if facts.dithers and (response.undecided or (response.denied and facts.truncations)):
         text = (
             "the gradient moves with theta, by feedback or by noise that stays correlated: the dither has not told the "
             "two apart yet. Feed more rows, or declare feedback='none' if data cannot respond"
