@@ -92,15 +92,37 @@ def test_the_least_alpha_is_poisson_and_derivatives_are_differences(alpha):
         np.testing.assert_allclose(slope, difference, rtol=2e-3, atol=2e-3)
 
 
-def test_alpha_is_where_the_profile_is_highest():
+@pytest.mark.parametrize("far", [1.0, 40.0, 66.0, 300.0])
+def test_alpha_is_where_the_profile_is_highest(far):
+    """Also where one mean is beyond 1 / eps, as far out in a column of wide tails."""
     X, y = data("negative-binomial")
     eta = 0.3 + X.to_numpy() @ [0.8, -0.4]
+    eta[7] = far
 
     def minus(log_alpha):
         return -log_density(y, np.exp(eta), np.exp(log_alpha)).sum()
 
     slow = np.exp(minimize_scalar(minus, bounds=(-3.0, 2.0), method="bounded", options={"xatol": 1e-10}).x)
     assert make_loss("negative-binomial").settled(eta, y, None) == pytest.approx(slow, rel=1e-6)
+
+
+def test_far_rows_leave_the_maximum_where_it_is_at_any_number_of_passes():
+    """Linear in x at the start, and no more: at the maximum some means are beyond 1e20."""
+    rng, n = np.random.default_rng(1), 60_000
+    x, z = np.exp(1.3 * rng.standard_normal(n)), rng.standard_normal(n)
+    mean = np.exp(np.clip(-0.5 + 0.3 * np.clip(x, -12.0, 12.0) - 0.3 * z, -6.0, 6.0))
+    table = {"x": x, "z": z, "y": np.random.default_rng(7).negative_binomial(2, 2.0 / (2.0 + mean)).astype(float)}
+    Z = sm.add_constant(np.column_stack([x, z]))
+    for passes in (1, 2):
+        result = hw.fit(table, target="y", family="negative-binomial", passes=passes).inference()
+        alpha, eta = stated(result), Z @ result.params
+        assert eta.max() > 40.0
+        loss = NegativeBinomial(alpha)
+        score, step = loss.slope(eta, table["y"]) @ Z, result.bse
+        assert np.abs(score * step).max() < 1e-6  # in standard errors
+        assert loss.terms(eta, table["y"]).value.sum() == pytest.approx(0.0, abs=1e-6 * n)
+        assert result.llf == pytest.approx(-93_635.0, abs=1.0)  # statsmodels', from where it ends
+        np.testing.assert_allclose([*result.params, alpha], [-0.3026, 0.2149, -0.2946, 0.9184], atol=1e-4)
 
 
 # The recursion against plain sums.

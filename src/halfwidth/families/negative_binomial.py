@@ -95,12 +95,12 @@ class NegativeBinomial(LogLink, Dispersed):
         return min(max(dispersion, LEAST_ALPHA), MOST_ALPHA)
 
     def terms(self, eta: Vector, y: Vector) -> DispersionTerms:
-        alpha, mu = self.scale, self.mean(eta)
-        one = 1.0 + alpha * mu
-        first, second = _count_sums(y, alpha)
-        value = first - mu**2 * _gap(alpha * mu)[0] - mu * (y - mu) / one
-        bend = second - mu**3 * _gap(alpha * mu)[1] + mu**2 * (y - mu) / one**2
-        return DispersionTerms(value, bend, mu * (mu - y) / one**2)
+        mu = self.mean(eta)
+        one = 1.0 + self.scale * mu
+        first, second = _count_sums(y, self.scale)
+        bent, slope = _bent_log(mu, self.scale)
+        share = mu / one
+        return DispersionTerms(first + bent - y * share, second + slope + y * share**2, share * ((mu - y) / one))
 
     def settled(self, eta: Vector, y: Vector, weight: Vector | None) -> float:
         trial = NegativeBinomial()
@@ -145,20 +145,27 @@ class NegativeBinomial(LogLink, Dispersed):
 
     def likelihood_slopes(self, eta: Vector, y: Vector) -> tuple[Vector, Vector, Vector]:
         alpha, mu = self.scale, self.mean(eta)
-        constant = _count_sums(y, alpha)[0]
-        loss = mu**2 * _gap(alpha * mu)[0] + mu * (y - mu) / (1.0 + alpha * mu)
-        return loss, y**2 * _gap(alpha * y)[0], constant
+        loss = y * mu / (1.0 + alpha * mu) - _bent_log(mu, alpha)[0]
+        saturated = y**2 / (1.0 + alpha * y) - _bent_log(y, alpha)[0]
+        return loss, saturated, _count_sums(y, alpha)[0]
 
 
-def _gap(x: Vector) -> tuple[Vector, Vector]:
-    """(x - log(1 + x)) / x^2 and its derivative, without cancellation near 0."""
+def _bent_log(mu: Vector, alpha: float) -> tuple[Vector, Vector]:
+    """(log(1 + x) - x / (1 + x)) / alpha^2 with x = alpha mu, and its derivative in alpha.
+
+    Without cancellation, whether x is near 0 or beyond 1 / eps: a fit on its way to the maximum may predict means of
+    1e30, and the sign of what is left then decides the way that alpha goes.
+    """
+    x = alpha * mu
     small = np.minimum(x, _SERIES)
-    near = 0.5 + small * (-1.0 / 3.0 + small * (0.25 + small * (-0.2 + small / 6.0)))
-    near_slope = -1.0 / 3.0 + small * (0.5 + small * (-0.6 + small * (2.0 / 3.0 - 5.0 * small / 7.0)))
+    low = np.minimum(mu, _SERIES / alpha)
+    near = 0.5 + small * (-2.0 / 3.0 + small * (0.75 + small * (-0.8 + small * 5.0 / 6.0)))
+    near_slope = -2.0 / 3.0 + small * (1.5 + small * (-2.4 + small * (10.0 / 3.0 - 30.0 * small / 7.0)))
     large = np.maximum(x, _SERIES)
-    rest = large - np.log1p(large)
-    far, far_slope = rest / large**2, (large**2 / (1.0 + large) - 2.0 * rest) / large**3
-    return np.where(x < _SERIES, near, far), np.where(x < _SERIES, near_slope, far_slope)
+    share = large / (1.0 + large)
+    rest = np.log1p(large) - share
+    far, far_slope = rest / alpha**2, (share**2 - 2.0 * rest) / alpha**3
+    return np.where(x < _SERIES, low**2 * near, far), np.where(x < _SERIES, low**3 * near_slope, far_slope)
 
 
 def _below(y: Vector) -> Vector:
