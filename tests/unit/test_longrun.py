@@ -1,17 +1,23 @@
 """The long-run covariance of batch sums against its definition."""
 
+import warnings
+
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
+from halfwidth.equation.stability import LONG_BATCHES, stability
 from halfwidth.inference.autoregressive_bias import LARGEST, shortfall
 from halfwidth.inference.longrun import (
     andrews_bandwidth,
+    hidden_dependence,
     kernel_weights,
     long_run_covariance,
     quadratic_spectral,
     toeplitz_product,
 )
 from halfwidth.inference.student_law import StudentLaw
+from halfwidth.models import FitWarning, LinearRegression
 
 
 def slow_twin(z, bandwidth):
@@ -108,3 +114,30 @@ def test_the_shortfall_is_the_ratio_of_means_in_the_working_model():
         rho = u[1:, j] @ u[:-1, j] / (u[:, j] @ u[:, j])
         rho, h = min(rho + 2.0 * (1.0 + 3.0 * rho) / K, 0.95), information[:, j] / information[:, j].sum()
         assert found == pytest.approx(min(ratio(h, rho) / ratio(h, 0.0), LARGEST), rel=1e-9)
+
+
+def test_a_doubt_about_hidden_dependence_is_rare_where_there_is_none():
+    rng, K, m = np.random.default_rng(0), 128, 4
+    found = 0
+    for _ in range(1_000):
+        x = rng.standard_normal((K, m))
+        x -= x.mean(axis=0)
+        steady = stability(x, np.ones((K, m)), np.ones(K))
+        found += hidden_dependence(steady.long_variances, np.square(x).sum(axis=0), K - 1.0, LONG_BATCHES) is not None
+    assert found <= 5  # 0.001 of them are expected
+
+
+@pytest.mark.parametrize(("white", "least", "most"), [(2.0, 5, 20), (0.0, 0, 0)])
+def test_a_slow_dependence_under_white_noise_is_doubted(white, least, most):
+    """Intervals of the runs with white noise cover 0.6: the bandwidth follows the noise; and pure AR(0.5) is fine."""
+    phi, doubted = (0.99, 0) if white else (0.5, 0)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        slow = lfilter([np.sqrt(1.0 - phi**2)], [1.0, -phi], rng.standard_normal((2, 3_000)))[:, 1_000:]
+        x = slow[0] + 0.1 * white * rng.standard_normal(2_000)
+        y = x + 0.7 * slow[1] + white * rng.standard_normal(2_000)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FitWarning)
+            result = LinearRegression().fit(x[:, None], y).inference()
+        doubted += result.status == "long-dependence"
+    assert least <= doubted <= most

@@ -27,6 +27,7 @@ from halfwidth.kernels.arrays import Vector
 
 LEVEL = 0.01
 FEWEST_BATCHES = 32
+LONG_BATCHES = 16
 
 
 class Stability(NamedTuple):
@@ -34,6 +35,8 @@ class Stability(NamedTuple):
 
     pvalues: Vector
     rows: Vector
+    long_variances: Vector
+    """Of the root, from sums over `LONG_BATCHES` stretches of the stream; nan where there are too few batches."""
 
     def unstable(self, tested: NDArray[np.bool_], level: float = LEVEL) -> NDArray[np.bool_]:
         """Which of the tested directions change, by Holm's procedure."""
@@ -52,7 +55,7 @@ def stability(influences: Vector, information: Vector, rows: Vector) -> Stabilit
     noise = _less_a_step(influences) if K else influences
     long_run = long_run_covariance(noise) if K >= FEWEST_BATCHES else None
     if long_run is None or long_run.bandwidth > K / 8.0:
-        return Stability(np.ones(m), np.zeros(m))
+        return Stability(np.ones(m), np.zeros(m), _long_variances(influences))
     from scipy.special import kolmogorov
 
     squares = np.square(noise) * K / (K - 2.0)
@@ -64,7 +67,15 @@ def stability(influences: Vector, information: Vector, rows: Vector) -> Stabilit
     S = np.abs(np.cumsum(influences - influences.mean(axis=0), axis=0))
     largest = 2.0 * np.sqrt(np.maximum(sd2.max(axis=0), 0.0))
     D = S.max(axis=0) / np.where(largest > 0.0, largest, np.inf)
-    return Stability(np.asarray(kolmogorov(D)), np.cumsum(rows)[S.argmax(axis=0)])
+    return Stability(np.asarray(kolmogorov(D)), np.cumsum(rows)[S.argmax(axis=0)], _long_variances(influences))
+
+
+def _long_variances(influences: Vector) -> Vector:
+    K, m = influences.shape
+    if K < FEWEST_BATCHES:
+        return np.full(m, np.nan)
+    sums = np.add.reduceat(influences, np.arange(LONG_BATCHES) * K // LONG_BATCHES, axis=0)
+    return np.asarray(LONG_BATCHES / (LONG_BATCHES - 1.0) * np.square(sums - sums.mean(axis=0)).sum(axis=0))
 
 
 def _less_a_step(x: Vector) -> Vector:

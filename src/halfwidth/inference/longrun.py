@@ -25,7 +25,11 @@ from halfwidth.kernels.arrays import Vector
 
 FEW_DEGREES_OF_FREEDOM = 15.0
 _RHO_CAP = 0.97
+_HIDDEN_LEVEL = 0.001
 _LONGEST_MATRIX, _MANY_COLUMNS = 256, 32
+
+
+Flag = tuple[str, str]
 
 
 class LongRun(NamedTuple):
@@ -118,7 +122,7 @@ def toeplitz_product(kernel: Vector, z: Vector) -> Vector:
     return np.asarray(irfft(spectrum, size, axis=0)[:m])
 
 
-def long_dependence(rows: int, batches: int, bandwidth: float, few: float) -> tuple[str, str] | None:
+def long_dependence(rows: int, batches: int, bandwidth: float, few: float) -> Flag | None:
     """The doubt about errors whose kernel leaves fewer than `few` degrees of freedom, or spans a quarter of it all."""
     if bandwidth == 0.0:
         return None
@@ -129,4 +133,28 @@ def long_dependence(rows: int, batches: int, bandwidth: float, few: float) -> tu
         "long-dependence",
         f"rows stay correlated over a large part of the {rows:,} rows seen ({nu:.0f} degrees of freedom): the "
         "standard errors are rough and may be too small. Feed more rows, or model trend and season",
+    )
+
+
+def hidden_dependence(
+    long_variances: Vector, variances: Vector, degrees_of_freedom: float, batches: int
+) -> Flag | None:
+    """The doubt about errors that are much smaller than sums over long stretches of the stream show.
+
+    A weak dependence that lasts, under noise that does not, is missed by the first-order autoregression that the
+    bandwidth rests on. The ratio of both variances, of the coefficient in which it is largest, is held against the F
+    distribution.
+    """
+    from scipy.special import fdtri
+
+    known = np.isfinite(long_variances) & (variances > 0.0)
+    ratio = float((long_variances[known] / variances[known]).max(initial=0.0))
+    level = 1.0 - _HIDDEN_LEVEL / max(int(known.sum()), 1)
+    if not ratio > float(fdtri(batches - 1.0, max(degrees_of_freedom, 2.0), level)):
+        return None
+    return (
+        "long-dependence",
+        f"sums over {batches} long stretches of the rows give {np.sqrt(ratio):.1f} times the standard error of some "
+        "coefficient: a slow dependence is hidden under noise, and the errors are too small. Feed more rows, or model "
+        "trend and season",
     )

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from halfwidth.equation.stability import LONG_BATCHES
 from halfwidth.families.negative_binomial import NegativeBinomial
-from halfwidth.inference.longrun import long_dependence
+from halfwidth.inference.longrun import hidden_dependence, kernel_degrees_of_freedom, long_dependence
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 
@@ -45,7 +46,7 @@ def run_flags(fit: NewtonSnapshot, errors: Vector, *, separated: bool = False) -
     Where all rows were seen to be `separated`, a further pass would only go on along that direction.
     """
     again = _second_pass(fit, errors, fit.settled or separated)
-    found = [again, _batches(fit), _dependence(fit), _exact(fit, errors), _boundary(fit)]
+    found = [again, _batches(fit), _dependence(fit, errors), _exact(fit, errors), _boundary(fit)]
     return tuple(flag for flag in found if flag is not None)
 
 
@@ -83,11 +84,17 @@ def _batches(fit: NewtonSnapshot) -> Flag | None:
     )
 
 
-def _dependence(fit: NewtonSnapshot) -> Flag | None:
-    errors = fit.errors
+def _dependence(fit: NewtonSnapshot, errors: Vector) -> Flag | None:
     if fit.grouped:
         return None
-    return long_dependence(fit.n, errors.batches, errors.bandwidth, min(FEW_KERNEL_DF, errors.batches / 2.5))
+    K, bandwidth = fit.errors.batches, fit.errors.bandwidth
+    found = long_dependence(fit.n, K, bandwidth, min(FEW_KERNEL_DF, K / 2.5))
+    if found is not None:
+        return found
+    steady = fit.held_still
+    changes = steady.unstable(np.isfinite(errors))
+    variances = np.where(changes, 0.0, np.square(np.nan_to_num(errors)))
+    return hidden_dependence(steady.long_variances, variances, kernel_degrees_of_freedom(K, bandwidth), LONG_BATCHES)
 
 
 def _exact(fit: NewtonSnapshot, errors: Vector) -> Flag | None:

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation.field_errors import two_sided
-from halfwidth.inference.longrun import long_dependence
+from halfwidth.equation.stability import LONG_BATCHES
+from halfwidth.inference.longrun import hidden_dependence, kernel_degrees_of_freedom, long_dependence
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.given import GivenRows, Root
 
@@ -52,6 +53,7 @@ class Known:
     hidden: NDArray[np.bool_]
     unstable: NDArray[np.bool_]
     changes: Vector
+    long_variances: Vector
     root: Root
     errors: Vector
     collapsed: NDArray[np.bool_]
@@ -147,4 +149,9 @@ def _conditioned(known: Known) -> Flag | None:
 
 def _dependence(known: Known) -> Flag | None:
     few = min(FEW_DEGREES, known.batches / 3.0)
-    return long_dependence(known.rows, known.batches, known.bandwidth, few)
+    found = long_dependence(known.rows, known.batches, known.bandwidth, few)
+    if found is not None:
+        return found
+    variances = np.where(known.unstable, 0.0, np.square(np.nan_to_num(known.errors)))
+    df = kernel_degrees_of_freedom(known.batches, known.bandwidth)
+    return hidden_dependence(known.long_variances, variances, df, LONG_BATCHES)

@@ -212,6 +212,7 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         hidden=hidden,
         unstable=steady.unstable(~refused),
         changes=steady.rows,
+        long_variances=steady.long_variances,
         root=root,
         errors=np.sqrt(np.diag(covariance) / n),
         collapsed=given_status.collapsed(engine, root.centre, np.diag(information)),
