@@ -196,3 +196,26 @@ def test_predictions_read_a_frame_by_name_and_refuse_what_they_cannot_read():
         result.get_prediction([[1.0, np.nan]])
     with pytest.raises(InputError, match="alpha must lie strictly between 0 and 1"):
         result.conf_int(alpha=95)
+
+
+@pytest.mark.parametrize("engine", ["newton", "sgd"])
+def test_a_penalty_is_named_in_the_result(frame, engine):
+    """y = 1 + 2 a: with ridge 1 the slope that minimises the mean penalised loss is 1, and its interval is for that."""
+    model = LinearRegression(ridge=1.0, engine=engine).fit(frame[["a", "b"]], frame["y"])
+    result = model.inference()
+    line = "penalty: ridge = 1, not on an intercept; coefficients are shrunk, and intervals are for the penalised ones"
+    assert line in str(result).splitlines()
+    assert line in result.summary().as_html()
+    assert result.to_dict()["diagnostics"]["ridge"] == 1.0
+    assert result.conf_int().loc["a", 0] < 1.0 < result.conf_int().loc["a", 1] < 2.0
+    assert "penalty: ridge = 1" in str(halfwidth.models.MODELS["linear"].from_state(model.to_state()).inference())
+
+
+def test_without_a_penalty_none_is_named(result):
+    assert "penalty" not in str(result)
+    assert "ridge" not in result.to_dict()["diagnostics"]
+
+
+def test_a_penalty_is_named_without_intervals_too():
+    model = LinearRegression(ridge=0.5).partial_fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    assert model.report()["diagnostics"]["ridge"] == 0.5

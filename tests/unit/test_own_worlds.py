@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import halfwidth as hw
-from halfwidth.errors import InputError
+from halfwidth.errors import InputError, NotEnoughData, NotIdentified
 from halfwidth.problems import Truth
 from halfwidth.testing import check_world
 
@@ -211,3 +211,31 @@ def test_a_learner_goes_on_after_the_world_has_failed():
     assert hw.learn_world(world, 8_000, learner=learner) is learner
     assert learner.n_seen >= 8_000
     assert learner.result().interval().half_width.max() < 0.2
+
+
+@pytest.mark.parametrize("slope", [1.0, 0.0])
+def test_a_gradient_that_does_not_change_with_theta_is_refused(slope):
+    """The row itself, or nothing: rows respond to theta, but at fixed rows there is no derivative."""
+
+    class Flat(Mean):
+        def step(self, theta):
+            return super().step(theta) - theta
+
+        def gradient(self, theta, row):
+            return slope * row
+
+    early = hw.learn_world(Flat(), 512)
+    with pytest.raises(NotEnoughData, match="needs at least 3072 rows"):
+        early.result()
+    for rows in (1_024, 3_200):
+        with pytest.raises(NotIdentified, match="the mean Hessian is zero.*give the iterates to a watcher"):
+            hw.learn_world(Flat(), rows).result()
+    assert hw.learn_world(Mean(), 3_200).result().n > 0
+
+
+def test_what_a_world_lacks_is_named():
+    bare = type("Bare", (), {"dim": 1, "gradient": lambda self, theta, row: theta})()
+    with pytest.raises(InputError, match="world must have dim, step, gradient; .* lacks step"):
+        hw.learn_world(bare, 1_000)
+    with pytest.raises(InputError, match="world must have .*; 'x' lacks dim, replicates, draw, gradient"):
+        hw.learn_replicates("x", 1_000)

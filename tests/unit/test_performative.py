@@ -74,3 +74,8 @@ def test_bad_arguments_are_named():
         hw.performative(world, rows=10)
     with pytest.raises(InputError, match="must have a sampler"):
         hw.performative(hw.Problem(1, world.gradient, row_size=1))
+
+
+def test_something_else_than_a_problem_is_refused():
+    with pytest.raises(InputError, match="problem must be a Problem, such as .*; got 'x'"):
+        hw.performative("x")

@@ -101,6 +101,9 @@ def test_the_summary_reads_like_a_table(found):
     assert lines[1].split()[:2] == ["equilibrium", "95%"]
     assert lines[2].startswith("Intercept ")
     assert lines[3].startswith("savings ")
+    assert "penalty: ridge = 0.01, also on the intercept; equilibrium and naive fit are the penalised ones" in lines
+    assert found.to_dict()["ridge"] == RIDGE
+    assert "penalty" not in replace(found, ridge=0.0).summary()
 
 
 @pytest.mark.parametrize(

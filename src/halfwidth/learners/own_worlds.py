@@ -137,7 +137,7 @@ def learn_world(
     Raises
     ------
     InputError
-        If a gradient has the wrong shape or is not finite.
+        If the world lacks a part, or a gradient has the wrong shape or is not finite.
 
     Examples
     --------
@@ -153,6 +153,7 @@ def learn_world(
     array([ True])
     """
     check_count("rows", rows)
+    _check_parts(world, "dim", "step", "gradient")
     start = getattr(world, "theta_0", None) if theta_0 is None else theta_0
     auto = Auto(dim=world.dim, seed=seed, theta_0=start) if learner is None else learner
     while auto.n_seen < rows:
@@ -161,6 +162,12 @@ def learn_world(
         sums = [sum(_checked(world.gradient(point, row), world.dim) for row in drawn) for point in request.points]
         auto.tell(request, np.asarray(sums))
     return auto
+
+
+def _check_parts(world: object, *names: str) -> None:
+    lacking = [name for name in names if not hasattr(world, name)]
+    if lacking:
+        raise InputError(f"world must have {', '.join(names)}; {world!r} lacks {', '.join(lacking)}")
 
 
 def _checked(gradient: ArrayLike, dim: int) -> Vector:
@@ -194,7 +201,7 @@ def learn_replicates(
     Raises
     ------
     InputError
-        If rows or gradients have the wrong shape, or are not finite.
+        If the world lacks a part, or rows or gradients have the wrong shape, or are not finite.
 
     Examples
     --------
@@ -211,6 +218,7 @@ def learn_replicates(
     6.0
     """
     check_count("rows", rows)
+    _check_parts(world, "dim", "replicates", "draw", "gradient")
     count = check_count("replicates", world.replicates)
     chosen = range(count) if seeds is None else seeds
     if len(chosen) != count:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import InputError, NotEnoughData, NotIdentified
 from halfwidth.kernels.arrays import Vector
+from halfwidth.models.basis import Basis
 from halfwidth.models.identification import check_sizes, solvable
 from halfwidth.models.pooling import PooledModel
 from halfwidth.models.results import JSON_SCHEMA, RegressionResult
@@ -185,8 +186,8 @@ class StreamModel(PooledModel):
             core, basis = self._engine.outcome(names)
         return RegressionResult(
             core, names, hasattr(self, "feature_names_in_"), self.family, self._engine.loss, self._has_intercept(),
-            replace(basis, extra=dict(self._stream_facts)), level, self.specification_, self._engine.likelihood(),
-            self._engine.kept(),
+            replace(basis, ridge=self._engine.ridge, extra=dict(self._stream_facts)), level, self.specification_,
+            self._engine.likelihood(), self._engine.kept(),
         )  # fmt: skip
 
     def report(self, level: float = 0.95) -> dict[str, Any]:
@@ -212,6 +213,7 @@ class StreamModel(PooledModel):
         known = self.n_seen_ > 0
         values = self._params() if known else np.full(len(self._names()), np.nan)
         pairs = zip(self._names(), values, strict=True)
+        basis = Basis(self.method, self._engine.name, ridge=self._engine.ridge, extra=dict(self._stream_facts))
         return {
             "schema": JSON_SCHEMA,
             "n": self.n_seen_,
@@ -222,7 +224,7 @@ class StreamModel(PooledModel):
             "coefficients": [
                 {"name": name, "coef": float(value) if np.isfinite(value) else None, **unknown} for name, value in pairs
             ],
-            "diagnostics": {"engine": self._engine.name, **self._stream_facts, "warnings": [flag[1]]},
+            "diagnostics": {**basis.to_dict(), "warnings": [flag[1]]},
         }
 
     def _eta(self, X: Any, offset: ArrayLike | None) -> Vector:

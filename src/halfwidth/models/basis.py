@@ -39,6 +39,8 @@ class Basis:
     family_facts : dict, optional
         What the family has beside the coefficients: the dispersion, alpha and whether it was estimated, or the
         baseline of classes and, of two, the one whose log odds are modelled.
+    ridge : float, default 0.0
+        The penalty; where there is one, intervals are for the coefficients that minimise the mean penalised loss.
     extra : dict, optional
         More facts, such as what the stream did to its rows.
     """
@@ -54,6 +56,7 @@ class Basis:
     dispersion: Known = None
     scale: Known = None
     family_facts: dict[str, Any] = field(default_factory=dict)
+    ridge: float = 0.0
     extra: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,7 +66,8 @@ class Basis:
         found = {name: value for name, value in known.items() if value is not None}
         if self.groups is not None:
             found |= {"groups": self.groups[0], "groups_exact": self.groups[1], "buckets": self.batches}
-        return found | self.family_facts | self.extra
+        penalty = {"ridge": self.ridge} if self.ridge else {}
+        return found | penalty | self.family_facts | self.extra
 
     def lines(self, degrees_of_freedom: float) -> list[str]:
         """Return the lines of a summary that say what the standard errors rest on."""
@@ -93,6 +97,11 @@ class Basis:
             lines.append(f"log odds of {modelled} against {self.family_facts['baseline']}")
         elif self.family_facts:
             lines.append(f"dispersion {self.family_facts['dispersion']:.4g} (Pearson)")
+        if self.ridge:
+            lines.append(
+                f"penalty: ridge = {self.ridge:g}, not on an intercept; coefficients are shrunk, and intervals are for "
+                "the penalised ones"
+            )
         return lines + [f"{key.replace('_', ' ')}: {_told(value)}" for key, value in self.extra.items() if value]
 
 

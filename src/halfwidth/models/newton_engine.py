@@ -79,7 +79,7 @@ class NewtonEngine:
         suspicion: Suspicion | None = None,
     ) -> None:
         self.learner = learner
-        self.loss, self.intercept = learner.loss, learner.intercept
+        self.loss, self.intercept, self.ridge = learner.loss, learner.intercept, learner.ridge
         self.y_range = y_range
         self.extremes = extremes or ColumnExtremes(learner.dim, learner.loss.name)
         self.suspicion = suspicion

@@ -179,6 +179,8 @@ def performative(problem: Problem, *, rows: int = 100_000, seed: int = 0, level:
     """
     check_level(level)
     check_count("rows", rows, at_least=5_000)
+    if not isinstance(problem, Problem):
+        raise InputError.of("problem", "be a Problem, such as halfwidth.problem('pricing')", problem)
     if problem.sample is None:
         raise InputError("problem must have a sampler: Problem(..., sample=...)")
     truth = None if problem.solve is None else problem.truth

@@ -128,7 +128,9 @@ def strategic(
     naive = _naive_fit(X, y, ridge, rows, np.random.SeedSequence(seed, spawn_key=(_NAIVE_DRAWS,)))
     lengths = np.zeros(len(names))
     lengths[columns] = reach / (1.0 if cost is None else np.asarray(cost, dtype=np.float64))
-    return StrategicResult(names, tuple(modifiable), learned, exact, naive, naive_exact, lengths, X, y, classes, level)
+    return StrategicResult(
+        names, tuple(modifiable), learned, exact, naive, naive_exact, lengths, X, y, classes, level, float(ridge)
+    )
 
 
 def _learn(world: Problem, rows: int, seed: np.random.SeedSequence) -> Result:

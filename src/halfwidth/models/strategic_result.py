@@ -45,6 +45,8 @@ class StrategicResult:
         The two classes; agents want the second one.
     level : float
         The confidence level.
+    ridge : float
+        The penalty of both, the intercept included.
     """
 
     names: tuple[str, ...]
@@ -58,6 +60,7 @@ class StrategicResult:
     labels: Vector
     classes: tuple[Any, Any]
     level: float
+    ridge: float
 
     @property
     def moved(self) -> Vector:
@@ -177,6 +180,7 @@ class StrategicResult:
             "agents": len(self.features),
             "classes": [str(label) for label in self.classes],
             "level": self.level,
+            "ridge": self.ridge,
             "status": self.status,
             "naive_status": self.naive.status,
             "warnings": self.warnings,
@@ -207,6 +211,9 @@ class StrategicResult:
             for row in self.rows()
         ]
         loss = self.losses()
+        penalty = (
+            f"penalty: ridge = {self.ridge:g}, also on the intercept; equilibrium and naive fit are the penalised ones"
+        )
         return "\n".join(
             [
                 f"{len(self.features):,} agents, {self.result.n:,} rows, status {self.status} (naive fit: "
@@ -216,6 +223,7 @@ class StrategicResult:
                 "deviations of the column agents shift",
                 f"mean log loss: naive fit {loss['naive_before']:.4f} before agents respond to it, "
                 f"{loss['naive_after']:.4f} after; equilibrium {loss['equilibrium_after']:.4f}",
+                *([penalty] if self.ridge else []),
                 *self.warnings,
             ]
         )

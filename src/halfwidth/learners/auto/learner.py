@@ -205,6 +205,9 @@ class Auto(Engines):
         if watcher is not None or critical != "calibrated":
             return super().result(watcher, critical)
         guard_of(self).check()
+        engine = self._steered_so_far()
+        if engine is not None:
+            engine.check_derivative()
         if self.n_iterates < self._rows_needed():
             raise NotEnoughData.rows(f"an interval by {self.name}", self.n_seen, self._rows_needed())
         return self._with_facts(self._own_result())

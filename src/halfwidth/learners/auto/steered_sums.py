@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from halfwidth.equation import BatchStore
+from halfwidth.errors import NotIdentified
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.arguments import Cursor, Moving, Plan, Steering
 from halfwidth.learners.auto.dither import Dither
@@ -77,6 +78,17 @@ class SteeredSums:
         """The mean static Hessian per row; the first phase counts with its last rows only."""
         rows = self.hessian_rows + self.store.rows
         return np.asarray((self.hessian_sum + self.store.curvature()) / max(rows, 1.0))
+
+    def check_derivative(self) -> None:
+        """Refuse a field that did not change with theta in all rows of the first phase, which would never end."""
+        if self.phase == 0 and self.k >= self.phase_ends and not self.hessian_sum.any():
+            raise NotIdentified(
+                f"the mean Hessian is zero: in {self.k:,} rows the gradient did not change with theta at fixed data, "
+                "and without that there is no step to take. Check that the gradient uses theta; where theta acts "
+                "through the data alone, take steps of your own and give the iterates to a watcher, such as "
+                "OverlappingBatchMeans",
+                "unidentified",
+            )
 
     def _precondition(self, H: Vector) -> None:
         appeared = (self.prior == 0.0) & (np.diag(H) != 0.0)
