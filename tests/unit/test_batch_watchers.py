@@ -14,6 +14,7 @@ from halfwidth.inference.laws import NormalLaw
 from halfwidth.inference.normal_mixture import MixtureLaw
 from halfwidth.inference.scaling_laws import LEVELS, MEAN_SQUARE, QUANTILES, FunctionalLaw, scaling_law
 from halfwidth.methods import METHODS, Setting, method
+from halfwidth.watchers import EqualBatchMeans, OverlappingBatchMeans, RandomScaling, SpectralVariance
 from halfwidth.watchers.flat_top import flat_top_degrees_of_freedom
 from halfwidth.watchers.kinds import restored
 from halfwidth.watchers.spectral_variance import bartlett_moments
@@ -395,3 +396,14 @@ def test_pooled_batches_add_their_degrees_of_freedom():
     assert pooled.law().degrees_of_freedom == 12
     assert pooled.block_rows() == max(part.block_rows() for part in parts)
     assert pooled.interval().critical == pytest.approx(scipy.stats.t.isf(0.025, 12))
+
+
+@pytest.mark.parametrize("view", ["full", "diagonal"])
+@pytest.mark.parametrize("kind", [EqualBatchMeans, OverlappingBatchMeans, RandomScaling, SpectralVariance])
+def test_iterates_that_stand_still_are_doubted(kind, view):
+    moving = np.random.default_rng(0).standard_normal(4_000)
+    for value in (0.0, 0.1, 1e9):
+        result = kind(2, view=view).update_many(np.column_stack([moving, np.full(4_000, value)])).result()
+        assert result.status == "exact-fit"
+        assert np.isnan(result.tvalues[1]) or abs(result.tvalues[1]) > 1e12
+    assert kind(1, view=view).update_many(1e9 + 1e-3 * moving[:, None]).result().status == "ok"

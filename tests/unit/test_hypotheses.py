@@ -62,3 +62,9 @@ def test_what_is_not_linear_is_named(text, message):
     with pytest.raises(InputError) as caught:
         parse_hypotheses(text, NAMES)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["1e400 * x", "1e200 * 1e200 * x", "x = 1e400", "x - 1e101 * z", "x / 1e-300 = 1"])
+def test_numbers_beyond_all_numbers_are_refused(text):
+    with pytest.raises(InputError, match=r"must lie between -1e\+100 and 1e\+100"):
+        parse_hypotheses(text, ["x", "z"])

@@ -219,3 +219,25 @@ def test_without_a_penalty_none_is_named(result):
 def test_a_penalty_is_named_without_intervals_too():
     model = LinearRegression(ridge=0.5).partial_fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
     assert model.report()["diagnostics"]["ridge"] == 0.5
+
+
+@pytest.mark.parametrize("columns", [1, 20])
+def test_the_scale_of_a_column_changes_no_degrees_of_freedom(columns):
+    """Fourth powers of a column of 1e-150 overflow; 20 columns take another way (`FreedomForms`)."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((3_000, columns))
+    y = 1.0 + 2.0 * X[:, 0] + rng.standard_normal(3_000)
+    tiny = X.copy()
+    tiny[:, 0] *= 2.0**-500
+    plain, scaled = (LinearRegression().fit(rows, y).inference() for rows in (X, tiny))
+    assert scaled.core.coefficient_status == plain.core.coefficient_status == ("ok",) * (columns + 1)
+    np.testing.assert_allclose(scaled.df, plain.df, rtol=1e-9)
+    np.testing.assert_allclose(scaled.tvalues, plain.tvalues, rtol=1e-9)
+
+
+def test_a_prediction_far_away_has_bounds(result):
+    far, near = (result.get_prediction([[at, at]]) for at in (1e99, 1.0))
+    assert np.isfinite(far.conf_int(obs=True)).all()
+    np.testing.assert_allclose(far.conf_int(obs=True), far.conf_int(), rtol=1e-12)
+    assert (far.conf_int()[0] > 1e98).all()
+    assert (near.conf_int()[0] < 10.0).all()

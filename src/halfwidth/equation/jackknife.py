@@ -81,7 +81,8 @@ class Deletions:
             return self.along(directions).degrees_of_freedom(bandwidth)
         if bandwidth not in self.forms:
             self.forms[bandwidth] = FreedomForms.of(self.N, bandwidth)
-        return self.forms[bandwidth].degrees_of_freedom(self.C.T @ directions.T)
+        w = self.C.T @ directions.T
+        return self.forms[bandwidth].degrees_of_freedom(w * _to_about_one(w))
 
     def along(self, directions: Vector) -> Along:
         """What deletions do along the directions (m, d)."""
@@ -128,19 +129,26 @@ class Along:
         """df of each direction, for the kernel of this bandwidth, in batches; a few directions at a time."""
         K, k, m = self.p.shape
         kernel = kernel_weights(K, bandwidth)
-        D = self.information
+        scale = _to_about_one(self.w)
+        D = self.information * scale**2
         second = np.einsum("bm,bm->m", D, toeplitz_product(kernel**2, D))
         first = kernel[0] * D.sum(axis=0)
         step = max(1, _AT_ONCE // max(K * k, 1))
         for at in range(0, m, step):
             some = slice(at, at + step)
             g = np.subtract(self.p[:, :, some].transpose(0, 2, 1), self.w[:, some].T, order="C")
+            g *= scale[some, None]
             Wg = toeplitz_product(kernel, g.reshape(K, -1)).reshape(g.shape)
             first[some] -= np.einsum("bmk,bmk->m", g, Wg)
             second[some] += np.square(g.transpose(1, 2, 0) @ Wg.transpose(1, 0, 2)).sum(axis=(1, 2))
             second[some] -= 2.0 * np.einsum("bm,bmk,bmk->m", D[:, some], Wg, Wg)
         usable = (first > 0.0) & (second > 0.0)
         return np.asarray(np.where(usable, first**2 / np.where(usable, second, 1.0), 0.0))
+
+
+def _to_about_one(w: Vector) -> Vector:
+    """Powers of two for the directions: degrees of freedom do not depend on their size, but fourth powers overflow."""
+    return np.asarray(np.ldexp(1.0, -np.frexp(np.abs(w).max(axis=0, initial=0.0))[1]))
 
 
 def _inverses(M: Vector) -> tuple[Vector, Vector]:

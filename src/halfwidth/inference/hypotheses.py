@@ -22,6 +22,7 @@ from halfwidth.kernels.arrays import Vector
 _NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SIGNS = "+-*/()=,"
+_LARGEST = 1e100
 
 
 class Hypothesis(NamedTuple):
@@ -41,6 +42,7 @@ class _Linear(NamedTuple):
     def plus(self, other: _Linear, sign: float = 1.0) -> _Linear:
         return _Linear(self.slopes + sign * other.slopes, self.constant + sign * other.constant)
 
+    @np.errstate(over="ignore", invalid="ignore")  # a statement that is not finite is refused
     def times(self, factor: float) -> _Linear:
         return _Linear(factor * self.slopes, factor * self.constant)
 
@@ -154,6 +156,8 @@ class _Reader:
             said = self.text[first : self._place()].strip()
             rows = [a.plus(b, -1.0) for a, b in pairwise(sides)] if len(sides) > 1 else sides
             for row in rows:
+                if not (np.abs(row.slopes).max() <= _LARGEST and abs(row.constant) <= _LARGEST):
+                    raise self._fail(f"the numbers of {said!r} must lie between -{_LARGEST:g} and {_LARGEST:g}", first)
                 if not row.slopes.any():
                     raise self._fail(f"{said!r} is about no coefficient", first)
             found.append((rows, said))

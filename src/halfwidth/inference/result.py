@@ -84,7 +84,8 @@ class Result(Statements):
     @property
     def tvalues(self) -> Vector:
         """The coefficients over their standard errors."""
-        return self.params / self.bse
+        with np.errstate(divide="ignore", invalid="ignore"):  # of a standard error of zero
+            return self.params / self.bse
 
     @property
     def pvalues(self) -> Vector:
@@ -204,8 +205,7 @@ class Result(Statements):
         """
         check_level(level)
         if direction is None:
-            estimate: Vector = self.params
-            std_error = self.bse
+            estimate, std_error = self.params, self.bse
         else:
             v = self._check_directions(direction)
             estimate = v @ self.params

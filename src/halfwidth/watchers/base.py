@@ -23,6 +23,11 @@ from halfwidth.state.schema import Stored
 
 Critical = Literal["calibrated", "normal"]
 State = dict[str, Any]
+_ROUNDING = 1e-14
+_STILL = (
+    "the iterates of some coordinate do not differ by more than rounding errors: there is no noise to measure, and its "
+    "interval says nothing. Check that it is learned at all, and that the rows are drawn at random"
+)
 
 
 @share_arguments(
@@ -196,7 +201,11 @@ class Watcher(Stored, ABC):
             raise InputError.of("critical", "be 'calibrated' or 'normal'", critical)
         guard_of(self).check()
         law = self.law() if critical == "calibrated" else NormalLaw()
-        return Result(self.estimate(), self.covariance(), self.n_seen, law, self.kind, self.diagnostics())
+        estimate, covariance = self.estimate(), self.covariance()
+        diagnostics = self.diagnostics()
+        if _stands_still(estimate, covariance):
+            diagnostics = diagnostics.with_facts(("exact-fit", _STILL))
+        return Result(estimate, covariance, self.n_seen, law, self.kind, diagnostics)
 
     def interval(
         self, direction: ArrayLike | None = None, level: float = 0.95, critical: Critical = "calibrated"
@@ -218,3 +227,9 @@ class Watcher(Stored, ABC):
             Lower and upper ends.
         """
         return self.result(critical).interval(direction, level)
+
+
+def _stands_still(estimate: Vector, covariance: Vector) -> bool:
+    """Whether some coordinate moves by no more than rounding errors."""
+    variances = covariance if covariance.ndim == 1 else np.diag(covariance)
+    return bool(np.any(np.abs(variances) <= np.square(_ROUNDING * estimate)))
