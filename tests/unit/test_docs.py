@@ -14,6 +14,7 @@ import typer.main
 
 import halfwidth
 from halfwidth.cli.app import app
+from halfwidth.inference.diagnostics import batch_diagnostics
 from halfwidth.problems import PROBLEMS
 
 ROOT = Path(__file__).parents[2]
@@ -92,3 +93,10 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     for number, block in enumerate(blocks, start=1):
         exec(compile(block, f"{page.name}, block {number}", "exec"), names)
     assert len(names) > 1 or not blocks
+
+
+def test_the_doubts_of_batch_means_are_among_the_statuses():
+    """A regression by engine `sgd` takes them over."""
+    page = (ROOT / "docs" / "statuses.md").read_text()
+    for name, _ in batch_diagnostics(2.0, 1_000.0, 10, 1_000).flags:
+        assert f"| `{name}` |" in page

@@ -249,3 +249,24 @@ def test_spacing_in_time_is_not_looked_at_and_the_summary_says_so(gaps):
     assert "equally spaced" not in plain.summary()
     grouped = halfwidth.fit(frame, target="y", features=["a", "b"], time="time", group="group")
     assert "equally spaced" not in grouped.inference().summary()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"formula": "y ~ 0"}, "the formula has no columns and no intercept"),
+        ({"formula": "y ~ 1", "fit_intercept": False}, "the formula has no columns and no intercept"),
+        ({"formula": "x"}, "formula must have a left side and ~, like 'y ~ x'; got 'x'"),
+        ({"formula": "y ~ x", "level": 0.9}, r"level is given to inference\(level=...\)"),
+        ({"formula": "y ~ x", "rigde": 0.9}, "no argument named 'rigde'; known: .*decimal.*Did you mean 'ridge'"),
+    ],
+)
+def test_what_is_wrong_is_said_in_the_words_of_the_caller(arguments, message):
+    table = pd.DataFrame({"x": np.arange(50.0), "y": np.arange(50.0) % 7})
+    with pytest.raises(InputError, match=message):
+        halfwidth.fit(table, **arguments)
+
+
+def test_a_model_file_that_is_not_there_is_no_broken_checkpoint(tmp_path):
+    with pytest.raises(InputError, match=r"^there is no file '.*nofile.hw'$"):
+        halfwidth.load(tmp_path / "nofile.hw")

@@ -228,14 +228,14 @@ def test_a_gradient_that_does_not_change_with_theta_is_refused(slope):
     with pytest.raises(NotEnoughData, match="needs at least 3072 rows"):
         early.result()
     for rows in (1_024, 3_200):
-        with pytest.raises(NotIdentified, match="the mean Hessian is zero.*give the iterates to a watcher"):
+        with pytest.raises(NotIdentified, match=r"the mean Hessian is zero.*give the iterates to a watcher"):
             hw.learn_world(Flat(), rows).result()
     assert hw.learn_world(Mean(), 3_200).result().n > 0
 
 
 def test_what_a_world_lacks_is_named():
     bare = type("Bare", (), {"dim": 1, "gradient": lambda self, theta, row: theta})()
-    with pytest.raises(InputError, match="world must have dim, step, gradient; .* lacks step"):
+    with pytest.raises(InputError, match=r"world must have dim, step, gradient; .* lacks step"):
         hw.learn_world(bare, 1_000)
-    with pytest.raises(InputError, match="world must have .*; 'x' lacks dim, replicates, draw, gradient"):
+    with pytest.raises(InputError, match=r"world must have .*; 'x' lacks dim, replicates, draw, gradient"):
         hw.learn_replicates("x", 1_000)

@@ -77,5 +77,5 @@ def test_bad_arguments_are_named():
 
 
 def test_something_else_than_a_problem_is_refused():
-    with pytest.raises(InputError, match="problem must be a Problem, such as .*; got 'x'"):
+    with pytest.raises(InputError, match=r"problem must be a Problem, such as .*; got 'x'"):
         hw.performative("x")

@@ -21,6 +21,10 @@ def make_engine(dim: int, loss: Loss, *, intercept: bool, ridge: float, engine: 
     """Newton up to 3,000 columns, SGD beyond, or as asked; naming a method of the table asks for SGD."""
     if engine not in ENGINES:
         raise UnknownName.among("engine", str(engine), ENGINES)
+    if dim == 0 and not intercept:
+        raise InputError(
+            "the formula has no columns and no intercept; name a column, or write 1 for a mean, as in y ~ 1"
+        )
     if loss.equations > 1 and (engine == "sgd" or method not in ("auto", METHOD)):
         found = f"{engine}, {method}"
         raise InputError.of("engine, method", f"be 'newton' and 'auto' for family {loss.name!r}", found)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any, Unpack
 
-from halfwidth.errors import InputError
+from halfwidth.errors import InputError, UnknownName
 from halfwidth.families import FAMILIES
 from halfwidth.models.base import StreamModel
 from halfwidth.models.model_state import MOST_PASSES, OPTIONS_OF
@@ -147,6 +148,11 @@ def fit(
     >>> result.interval().covers([1.0, 2.0]).tolist()
     [True, True]
     """
+    if "level" in reader:
+        raise InputError("level is given to inference(level=...) of the fitted model, not to fit")
+    for name in reader:
+        if name not in ReaderArguments.__annotations__:
+            raise UnknownName.among("argument", name, _known_arguments())
     kind, options = _family_options(family, {"quantile": quantile, "alpha": alpha})
     if group is not None and not isinstance(group, str):
         raise InputError.of("group", "be the name of one column: two-way clusters do not exist yet", group)
@@ -165,6 +171,11 @@ def fit(
         run.start(state)
         run.read_all(passes)
     return run.model
+
+
+def _known_arguments() -> set[str]:
+    """The names of all arguments of `fit`, those of the reader included."""
+    return {*signature(fit).parameters, *ReaderArguments.__annotations__} - {"reader"}
 
 
 def _family_options(family: str, given: dict[str, float | None]) -> tuple[type[StreamModel], dict[str, float]]:

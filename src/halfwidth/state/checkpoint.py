@@ -114,12 +114,12 @@ def _read(path: str | os.PathLike[str]) -> State:
             size = os.fstat(file.fileno()).st_size
             _check_prefix(prefix, size, str(path))
             content = file.read(size - len(prefix) + 1)
+    except FileNotFoundError:
+        raise InputError(f"there is no file {str(path)!r}") from None
     except (OSError, ValueError) as error:
         if isinstance(error, BrokenCheckpoint):
             raise
-        raise InputError(
-            f"checkpoint {str(path)!r} could not be read: {error}; start without resuming to make one"
-        ) from error
+        raise InputError(f"{str(path)!r} could not be read as a model or checkpoint: {error}") from error
     return _unpack(prefix, content, str(path))
 
 

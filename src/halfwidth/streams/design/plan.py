@@ -150,6 +150,8 @@ def _target_name(options: Options, formula: Formula | None, default: str | None,
     if left and options.target and options.target != left:
         raise InputError.of("target", f"agree with the formula's left side {left!r}", options.target)
     name = left or options.target or (default if default in known else None)
+    if name is None and formula is not None:
+        raise InputError.of("formula", "have a left side and ~, like 'y ~ x'", options.formula)
     if name is None:
         raise InputError(f"give target, the column to explain (--target); the columns are {list(known)}")
     if options.features and name in options.features:
