@@ -211,7 +211,7 @@ def test_any_text_is_a_formula_or_an_input_error(text: str) -> None:
         ("y ~ log(nothing)", "column 'nothing': there is no such column"),
         ("nothing ~ a", "column 'nothing': there is no such column"),
         ("y, a ~ c", "one target"),
-        ("~ a", "give target"),
+        ("~ a", "have a left side and ~"),
         ("y ~ log(b)", r"column 'b' is not numeric, so log\(b\) cannot be computed"),
         ("y ~ cosh(a)", "'cosh' is not in the list of transforms; known: log"),
     ],
