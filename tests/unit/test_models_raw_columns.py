@@ -74,6 +74,30 @@ def test_classes_probabilities_and_offsets(frame: pd.DataFrame) -> None:
     np.testing.assert_allclose(by_column.predict(frame, offset=with_offset["e"]), by_column.predict(with_offset))
 
 
+def test_an_offset_is_never_dropped(frame: pd.DataFrame) -> None:
+    model = halfwidth.fit(frame, formula="count ~ a + offset(log(exposure))", family="poisson")
+    result = model.inference()
+    whole = {"a": [0.5], "exposure": [2.0]}
+    expected = 2.0 * np.exp(model.intercept_ + 0.5 * model.coef_[0])
+    for predict in (model.predict, result.predict, lambda *given: result.get_prediction(*given).predicted_mean):
+        for table in (pd.DataFrame({"a": [0.5]}), {"a": [0.5]}, pa.table({"a": [0.5]})):
+            with pytest.raises(BadRow, match="column 'exposure': there is no such column"):
+                predict(table)
+        with pytest.raises(InputError, match="offset must be given with a matrix.*'exposure'"):
+            predict(np.array([[0.5]]))
+        for table in (whole, pd.DataFrame(whole), [{"a": 0.5, "exposure": 2.0}]):
+            np.testing.assert_allclose(predict(table), expected)
+    np.testing.assert_allclose(result.predict(np.array([[0.5]]), [np.log(2.0)]), expected)
+
+
+def test_dictionaries_are_refused_where_a_matrix_is_read(frame: pd.DataFrame) -> None:
+    model = halfwidth.fit(frame, formula="y ~ log(exposure)")
+    for table in ({"log(exposure)": [0.5]}, [{"log(exposure)": 0.5}]):
+        for predict in (model.predict, model.inference().predict):
+            with pytest.raises(InputError, match="X must be a matrix or a frame here"):
+                predict(table)
+
+
 def test_a_computed_target_is_not_needed(frame: pd.DataFrame) -> None:
     model = halfwidth.fit(frame.assign(p=np.exp(frame["y"])), formula="log(p) ~ a")
     assert model.predict({"a": [0.0]})[0] == pytest.approx(model.intercept_)

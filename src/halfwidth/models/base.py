@@ -229,11 +229,8 @@ class StreamModel(PooledModel):
 
     def _eta(self, X: Any, offset: ArrayLike | None) -> Vector:
         self._check_fitted()
-        if self.specification_ is not None and self.specification_.reads(X):
-            made = self.specification_.rows(X, with_offset=offset is None)
-            rows = made.X
-            if made.offset is not None:
-                offset = made.offset + (0.0 if offset is None else np.asarray(offset, dtype=np.float64))
-        else:
+        known = self.specification_
+        rows, offset = (X, offset) if known is None else known.design_rows(X, offset)
+        if rows is X:
             rows = matrix_of(self, X, reset=False, dtype=np.float64)
         return self._linear_predictor(rows, offset)

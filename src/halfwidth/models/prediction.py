@@ -6,6 +6,7 @@ probability between 0 and 1. For linear models an interval of a new observation 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,8 +145,16 @@ def interval_errors(rows: Vector, core: Result) -> Vector:
     return np.where(rows.any(axis=1), found, np.nan)
 
 
+def check_matrix(X: Any) -> None:
+    """Refuse dictionaries, of columns or as rows, where a matrix is read."""
+    if isinstance(X, Mapping) or (isinstance(X, list) and X and isinstance(X[0], Mapping)):
+        rule = "be a matrix or a frame here: dictionaries hold the raw columns of a model of halfwidth.fit"
+        raise InputError.of("X", rule, sorted(map(str, X if isinstance(X, Mapping) else X[0])))
+
+
 def prediction_rows(X: Any, columns: list[str], *, named: bool, intercept: bool) -> Vector:
     """Return the rows of the design at which to predict: a frame by its columns' names, an array by their order."""
+    check_matrix(X)
     if named and hasattr(X, "columns"):
         missing = [name for name in columns if name not in X.columns]
         if missing:

@@ -154,11 +154,8 @@ class RegressionResult(NamedCoefficients, AtLevel, Goodness, Pictured):
             an interval has none, but NaN.
         """
         wanted = self._columns()
-        if self.specification is not None and self.specification.reads(X):
-            raw = self.specification.rows(X, with_offset=offset is None)
-            X = raw.X
-            if raw.offset is not None:
-                offset = raw.offset + (0.0 if offset is None else np.asarray(offset, dtype=np.float64))
+        if self.specification is not None:
+            X, offset = self.specification.design_rows(X, offset)
         rows = prediction_rows(X, wanted, named=self.named, intercept=self.intercept)
         if self.loss.equations > 1:
             if offset is not None:

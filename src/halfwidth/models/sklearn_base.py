@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import InputError, MissingExtra
+from halfwidth.models.prediction import check_matrix
 
 __all__ = [
     "BaseEstimator",
@@ -62,7 +63,8 @@ else:
 
 
 def matrix_of(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
-    """X, and y where it is given, as scikit-learn checks them; a path is refused by name."""
+    """X, and y where it is given, as scikit-learn checks them; paths and dictionaries are refused by name."""
+    check_matrix(X)
     if isinstance(X, (str, os.PathLike)):
         raise InputError.of(
             "X",

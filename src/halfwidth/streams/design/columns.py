@@ -49,6 +49,12 @@ class Design(Protocol):
     def predictors(self) -> tuple[str, ...]: ...
 
     @property
+    def term_columns(self) -> tuple[str, ...]: ...
+
+    @property
+    def has_offset(self) -> bool: ...
+
+    @property
     def categories(self) -> tuple[str, ...]: ...
 
     @property
@@ -71,11 +77,11 @@ class Design(Protocol):
 class ColumnsDesign:
     """X is the named columns, in that order, as numbers."""
 
-    has_intercept = True
+    has_intercept, has_offset = True, False
     categories: tuple[str, ...] = ()
 
     def __init__(self, features: Sequence[str]) -> None:
-        self.feature_names = self.columns = self.predictors = tuple(features)
+        self.feature_names = self.columns = self.predictors = self.term_columns = tuple(features)
 
     @property
     def notes(self) -> dict[str, str]:

@@ -47,12 +47,9 @@ class FormulaDesign:
         terms = [inputs.settled(term) for term in terms]
         self._coded = [coded_term(term, coding) for term, coding in codings(terms, self.has_intercept)]
         self.columns = inputs.columns
-        self.predictors = tuple(
-            dict.fromkeys(
-                [name for term in terms for factor in term for name in factor.columns]
-                + [name for expression in self._offsets for name in columns_of(expression)]
-            )
-        )
+        self.term_columns = tuple(dict.fromkeys(name for term in terms for factor in term for name in factor.columns))
+        more = [name for expression in self._offsets for name in columns_of(expression)]
+        self.predictors, self.has_offset = tuple(dict.fromkeys([*self.term_columns, *more])), bool(self._offsets)
         self.computes_response = formula.computes_response
         self._cells: list[Cell] = []
         self._names: list[str] = []

@@ -77,7 +77,7 @@ class Specification:
         return PredictorRows(made.X, offset, faults)
 
     def rows(self, table: Any, *, with_offset: bool = True) -> PredictorRows:
-        """X and offset of a table of raw columns.
+        """X and offset of a table of raw columns; the first row that cannot be used raises `BadRow`.
 
         Parameters
         ----------
@@ -90,11 +90,6 @@ class Specification:
         -------
         PredictorRows
             All rows.
-
-        Raises
-        ------
-        BadRow
-            For the first row that cannot be used.
         """
         parts = _parts(table, self.columns if with_offset else self.design.predictors)
         if not parts:
@@ -155,7 +150,31 @@ class Specification:
         if not is_columns(X):
             return False
         names = column_names(X)
-        return not set(self.design.feature_names) <= names or set(self.design.predictors) <= names
+        return not set(self.design.feature_names) <= names or set(self.design.term_columns) <= names
+
+    def design_rows(self, X: Any, offset: Any) -> tuple[Any, Any]:
+        """The rows of the design and their offsets; a matrix stays what it is, and needs the offset a model has.
+
+        Parameters
+        ----------
+        X : object
+            A table of raw columns, or a matrix with the columns of the design.
+        offset : array_like of shape (n,) or None
+            In place of the column of offsets; that of a formula is added.
+
+        Returns
+        -------
+        tuple
+            Rows and offsets.
+        """
+        if self.reads(X):
+            made = self.rows(X, with_offset=offset is None)
+            given = 0.0 if offset is None else np.asarray(offset, dtype=np.float64)
+            return made.X, offset if made.offset is None else made.offset + given
+        if offset is None and (self.offset is not None or self.design.has_offset):
+            rule = f"be given with a matrix, as the model has one; or give the raw columns {list(self.columns)}"
+            raise InputError.of("offset", rule, None)
+        return X, offset
 
     def to_state(self) -> dict[str, Any]:
         """Plain data.
