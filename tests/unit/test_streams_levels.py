@@ -48,6 +48,60 @@ def test_the_first_declared_level_is_the_reference(kind: str) -> None:
     assert _stacked(stream).tolist() == _dummies(values, ["u", "v"]).tolist()
 
 
+@pytest.mark.parametrize("kind", DECLARED)
+@pytest.mark.parametrize("formula", ["y ~ b", "y ~ .", "y ~ C(b)"])
+def test_declared_levels_that_look_like_numbers_are_levels(kind: str, formula: str, tmp_path: Path) -> None:
+    levels = [*(str(i) for i in range(1, 12)), "001"]
+    values = [*levels, *levels[::-1]]
+    table = pa.table(DECLARED[kind](values, levels)).append_column("y", pa.array([1.0] * len(values)))
+    sources: list[Any] = [table]
+    if kind != "polars enum":  # its text is of a type that pyarrow does not write
+        pq.write_table(table, tmp_path / "x.parquet")
+        sources += [tmp_path / "x.parquet"]
+    for source in sources:
+        stream = open_stream(source, formula=formula)
+        name = "C(b)" if "C(" in formula else "b"
+        assert stream.feature_names == tuple(f"{name}[T.{level}]" for level in levels[1:])
+        assert _stacked(stream).tolist() == _dummies(values, levels[1:]).tolist()
+
+
+def test_declared_numbers_are_no_features() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": pd.Categorical([1, 2, 1]), "y": [1.0, 2.0, 3.0]})
+    assert open_stream(frame, formula="y ~ b").feature_names == ("b[T.2]",)
+    stream = open_stream(frame, target="y")
+    assert (stream.feature_names, stream.left_out) == (("a",), ["b"])
+    with pytest.raises(InputError, match=r"column 'b' is a category by its type: enter it by a formula, as C\(b\)"):
+        open_stream(frame, target="y", features=["a", "b"])
+
+
+def test_text_by_type_that_reads_as_numbers_is_refused(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": ["1", "2", None], "y": [1.0, 2.0, 3.0]})
+    pq.write_table(pa.table(frame), tmp_path / "x.parquet")
+    rows = frame.to_dict("records")
+    for table in (frame, frame.astype(object), pl.from_pandas(frame), tmp_path / "x.parquet", rows, iter(rows)):
+        with pytest.raises(InputError, match=r"'b' is text that reads as numbers \('1'\): convert it .* C\(b\) in a"):
+            open_stream(table, formula="y ~ b")
+    for chosen in ({"formula": "y ~ ."}, {"target": "y"}):
+        with pytest.raises(InputError, match="'b' is text that reads as numbers"):
+            open_stream(frame, **chosen)
+    assert open_stream(frame, formula="y ~ C(b)").feature_names == ("C(b)[T.2]",)
+    assert open_stream(frame, target="y", features=["b"]).feature_names == ("b",)
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    frame.to_json(tmp_path / "x.ndjson", orient="records", lines=True)
+    for name in ("x.csv", "x.ndjson"):  # without types
+        assert open_stream(tmp_path / name, formula="y ~ b").feature_names == ("b",)
+    mixed = frame.assign(b=[1.0, 2.0, "n/a"])  # numbers, and one bad cell: told with its row
+    with pytest.raises(BadRow, match="row 3, column 'b': 'n/a' is not a number"):
+        list(open_stream(mixed, formula="y ~ b"))
+
+
+def test_partition_keys_are_numbers(tmp_path: Path) -> None:
+    for year in (2023, 2024):
+        (tmp_path / f"year={year}").mkdir()
+        pq.write_table(pa.table({"y": [1.0, 2.0]}), tmp_path / f"year={year}" / "x.parquet")
+    assert open_stream(tmp_path, formula="y ~ year").feature_names == ("year",)
+
+
 def test_otherwise_the_first_seen_is(tmp_path: Path) -> None:
     frame = pd.DataFrame({"b": ["v", "u", "w"], "y": [1.0, 2.0, 3.0]})
     assert open_stream(frame, formula="y ~ b").feature_names == ("b[T.u]", "b[T.w]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -31,7 +31,8 @@ class Block:
     """Consecutive rows of one file: an Arrow record batch, the file, and the rows of that file before it.
 
     `broken` maps the offset of a row that could not be read at all (it is null in the batch) to what is wrong.
-    Where `sparse`, a column that the batch lacks is one that none of its rows has (NDJSON).
+    Where `sparse`, a column that the batch lacks is one that none of its rows has (NDJSON). The cells of `untyped`
+    columns came as text for want of types (CSV): there "1" is a number.
     """
 
     batch: Any
@@ -39,6 +40,7 @@ class Block:
     before: int
     broken: Mapping[int, str] = field(default_factory=dict)
     sparse: bool = False
+    untyped: frozenset[str] = frozenset()
 
     @property
     def rows(self) -> int:
@@ -56,7 +58,8 @@ class Block:
         rows = self._broken_rows
         inside = rows[bisect_left(rows, start) : bisect_left(rows, stop)]
         broken = {row - start: self.broken[row] for row in inside}
-        return Block(self.batch.slice(start, stop - start), self.file, self.before + start, broken, self.sparse)
+        rest = self.batch.slice(start, stop - start)
+        return replace(self, batch=rest, before=self.before + start, broken=broken)
 
     def column(self, name: str) -> Any:
         index = self.batch.schema.get_field_index(name)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.errors import InputError
 from halfwidth.streams.block import Array, Block, need
 from halfwidth.streams.design.bad_rows import MISSING, Faults, usable
 from halfwidth.streams.design.convert import as_float, as_microseconds, as_text, count_numbers, numeric_type, plain
@@ -172,6 +173,26 @@ def is_numeric(parts: Iterable[Block], name: str, share: float = 0.5) -> bool:
     return right >= share * (right + wrong)
 
 
+def is_declared(parts: Iterable[Block], name: str) -> bool:
+    """Whether a column is a category by its type: a pandas or polars categorical, an enum, an Arrow dictionary."""
+    return any(need("pyarrow").types.is_dictionary(part.column(name).type) for part in parts)
+
+
+def enters_as_number(parts: Sequence[Block], name: str) -> bool:
+    """Whether a column of which nobody said what it is enters as a number; text by type that reads as one raises."""
+    if is_declared(parts, name) or not is_numeric(parts, name):
+        return False
+    typed = [plain(part.column(name)) for part in parts if name not in part.untyped]
+    texts = [column.drop_null() for column in typed if need("pyarrow").types.is_string(column.type)]
+    texts = [column for column in texts if len(column)]
+    if texts and is_numeric(parts, name, 1.0):
+        raise InputError(
+            f"column {name!r} is text that reads as numbers ({texts[0][0].as_py()!r}): convert it to numbers, or write "
+            f"C({name}) in a formula if they are levels; features= and formula= also leave columns out"
+        )
+    return True
+
+
 def known_columns(parts: Sequence[Block]) -> list[str]:
     """The columns of the source: those of its first block, or of all blocks where rows may lack some."""
     counted = parts if parts[0].sparse else parts[:1]
@@ -181,4 +202,4 @@ def known_columns(parts: Sequence[Block]) -> list[str]:
 def default_features(parts: Sequence[Block], without: Iterable[str]) -> list[str]:
     """All named numeric columns but those `without`, in the order of the source."""
     left_out = {"", *without}
-    return [name for name in known_columns(parts) if name not in left_out and is_numeric(parts, name)]
+    return [name for name in known_columns(parts) if name not in left_out and enters_as_number(parts, name)]

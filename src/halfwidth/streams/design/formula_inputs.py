@@ -12,11 +12,11 @@ from halfwidth.errors import InputError
 from halfwidth.streams.block import Array, Block
 from halfwidth.streams.design.bad_rows import FORMULA, NO_NUMBER, Faults, beyond, usable
 from halfwidth.streams.design.bases import Constants
-from halfwidth.streams.design.columns import TIME, is_numeric, known_columns, number_column, time_kind
+from halfwidth.streams.design.columns import TIME, enters_as_number, known_columns, number_column, time_kind
 from halfwidth.streams.design.expressions import Column, Expression, columns_of, evaluate
 from halfwidth.streams.design.factors import BasisSpec, CategorySpec, Factor, NumericSpec
 from halfwidth.streams.design.formula_terms import Formula, Term
-from halfwidth.streams.design.levels import Levels
+from halfwidth.streams.design.levels import Levels, number_levels
 
 
 class Inputs:
@@ -82,7 +82,7 @@ class FormulaInputs:
         for factor in (factor for term in terms for factor in term):
             factors[factor.text] = _settled(factor, parts, known)
         levels = {
-            text: Levels(factor.column, is_numeric(parts, factor.column, 1.0))
+            text: Levels(factor.column, number_levels(parts, factor.column))
             for text, factor in factors.items()
             if isinstance(factor, CategorySpec)
         }
@@ -242,6 +242,6 @@ def _more(formula: Formula, offsets: Sequence[Expression]) -> list[Expression]:
 
 
 def _settled(factor: Factor, parts: Sequence[Block], known: Sequence[str]) -> Factor:
-    """A bare column of text is a category, with a reference by order."""
+    """A bare column of text, or declared to be one, is a category, with a reference by order."""
     bare = isinstance(factor, NumericSpec) and isinstance(factor.expression, Column) and factor.text in known
-    return CategorySpec(factor.text, declared=False) if bare and not is_numeric(parts, factor.text) else factor
+    return CategorySpec(factor.text, declared=False) if bare and not enters_as_number(parts, factor.text) else factor

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from halfwidth.errors import InputError
 from halfwidth.streams.block import Block, need
 from halfwidth.streams.design.bad_rows import LEVEL, MISSING, Faults
-from halfwidth.streams.design.convert import as_text, no_text, plain
+from halfwidth.streams.design.columns import is_numeric
+from halfwidth.streams.design.convert import as_text, no_text, numeric_type, plain
 
 MOST_LEVELS = 1_000
 OTHER = "other"
@@ -69,7 +70,7 @@ class Levels:
             seen |= dict.fromkeys(names[code] for code in used[np.argsort(first)].tolist())
         if len(seen) > MOST_LEVELS:
             raise self._too_many(list(seen), int(usable.sum()))
-        if not declared:
+        if not declared and not order:
             self._check_kind(list(seen))
         front = [] if reference is None else [self._canonical(str(reference))]
         if front and front[0] not in seen:
@@ -183,6 +184,14 @@ class Levels:
             "other": self.other,
             "first": self.first,
         }
+
+
+def number_levels(parts: Sequence[Block], name: str) -> bool:
+    """Whether all levels are numbers, however they are written; declared text is what it says."""
+    types = need("pyarrow").types
+    kinds = [part.column(name).type for part in parts]
+    said = any(types.is_dictionary(kind) and not numeric_type(kind.value_type) for kind in kinds)
+    return not said and is_numeric(parts, name, 1.0)
 
 
 def encoded(column: Any) -> Any:

@@ -19,6 +19,7 @@ from halfwidth.streams.design.columns import (
     default_features,
     group_column,
     has_numeric_type,
+    is_declared,
     known_columns,
     number_column,
     time_kind,
@@ -85,6 +86,9 @@ class Plan:
         if formula is not None:
             design: Design = FormulaDesign.learn(formula, parts, others)
         else:
+            for column in options.features or ():
+                if is_declared(parts, column):
+                    raise InputError(f"column {column!r} is a category by its type: enter it by a formula, as C({column})")
             features = options.features or default_features(parts, [name, *options.special])
             if not features:
                 raise InputError.of("source", "have a numeric column besides the target (or name features)", known)

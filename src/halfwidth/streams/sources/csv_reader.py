@@ -158,7 +158,7 @@ class CsvReader:
             present = np.flatnonzero(~missing)
             batch = batch.take(pa.array(np.cumsum(~missing) - 1, pa.int64(), mask=missing))
             odd = {int(present[row]): why for row, why in odd.items()}
-        return Block(batch, self._file, before, absent | odd)
+        return Block(batch, self._file, before, absent | odd, untyped=frozenset(wanted))
 
     def _arrow_table(self, text: bytes, wanted: list[str], absent: dict[int, str], marked: bool) -> Any:
         pc = need("pyarrow.csv")

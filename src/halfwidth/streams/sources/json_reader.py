@@ -50,7 +50,7 @@ def read_json(stream: ByteStream, file: str, selection: Selection) -> Iterator[B
     for lines in _whole_lines(stream):
         if lines.strip():
             batch, broken = _parse_lines(lines, selection.names, types)
-            yield Block(batch, file, before, broken, sparse=True)
+            yield Block(batch, file, before, broken, sparse=True, untyped=frozenset(batch.schema.names))
             before += batch.num_rows
 
 

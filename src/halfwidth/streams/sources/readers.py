@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from halfwidth.errors import HalfwidthError, InputError
@@ -57,7 +58,7 @@ def _with_keys(block: Block, file: DataFile, selection: Selection) -> Block:
     for name, value in file.keys.items():
         if name not in batch.schema.names and (selection.names is None or name in selection.names):
             batch = batch.append_column(name, pa.repeat(pa.scalar(value, pa.string()), batch.num_rows))
-    return Block(batch, block.file, block.before, block.broken, block.sparse)
+    return replace(block, batch=batch, untyped=block.untyped.union(file.keys))
 
 
 def read_stdin(selection: Selection, settings: TextSettings) -> Iterator[Block]:

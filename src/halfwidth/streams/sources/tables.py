@@ -111,6 +111,7 @@ def row_blocks(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Block]:
     """The blocks of an iterable of row dictionaries; a key that a row lacks is null."""
     pa = need("pyarrow")
     rows, before = iter(rows), 0
+    untyped: frozenset[str] = frozenset()
     while part := list(islice(rows, _DICT_ROWS)):
         for row in part:
             if not isinstance(row, Mapping):
@@ -118,10 +119,11 @@ def row_blocks(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Block]:
         named = [{str(key): value for key, value in row.items()} for row in part]
         keys = list(dict.fromkeys(key for row in named for key in row))
         try:
-            batch = pa.RecordBatch.from_arrays([pa.array([row.get(key) for row in named]) for key in keys], names=keys)
+            cells = [pa.array([row.get(key) for row in named], from_pandas=True) for key in keys]
+            batch = pa.RecordBatch.from_arrays(cells, names=keys)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            batch = text_batch(named)
-        yield Block(batch, name, before, sparse=True)
+            batch, untyped = text_batch(named), untyped.union(keys)
+        yield Block(batch, name, before, sparse=True, untyped=untyped)
         before += batch.num_rows
 
 
