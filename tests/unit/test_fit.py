@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import halfwidth
@@ -220,6 +221,21 @@ def test_columns_that_default_features_leave_out_are_named():
     summary = halfwidth.fit(table, target="y").inference().summary()
     assert "columns left out: city (not numeric)" in summary
     assert "left out" not in halfwidth.fit(table, target="y", features=["x"]).inference().summary()
+
+
+@pytest.mark.parametrize("asked", [{"target": "y"}, {"formula": "y ~ ."}])
+def test_columns_that_share_a_name_or_have_none_are_named(asked, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 5)), columns=["x", "x", "y", "k", ""])
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    with pa.ipc.new_file(tmp_path / "x.arrow", (table := pa.table(list(frame.to_numpy().T), [*frame])).schema) as file:
+        file.write_table(table)
+    for source in (frame, tmp_path / "x.csv", tmp_path / "x.arrow", table):
+        result = halfwidth.fit(source, **asked).inference()
+        assert list(result.names) == ["Intercept", "k"]
+        assert "columns left out: x (several columns have this name), '' (no name)" in result.summary()
+    with pytest.raises(BadRow, match="column 'x'"):
+        halfwidth.fit(frame, formula="y ~ x")
 
 
 def test_a_target_that_the_family_does_not_allow_is_refused_whatever_the_reader_lets_through(monkeypatch):

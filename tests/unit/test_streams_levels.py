@@ -69,7 +69,7 @@ def test_declared_numbers_are_no_features() -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": pd.Categorical([1, 2, 1]), "y": [1.0, 2.0, 3.0]})
     assert open_stream(frame, formula="y ~ b").feature_names == ("b[T.2]",)
     stream = open_stream(frame, target="y")
-    assert (stream.feature_names, stream.left_out) == (("a",), ["b"])
+    assert (stream.feature_names, stream.left_out) == (("a",), ["b (not numeric)"])
     with pytest.raises(InputError, match=r"column 'b' is a category by its type: enter it by a formula, as C\(b\)"):
         open_stream(frame, target="y", features=["a", "b"])
 

@@ -172,7 +172,7 @@ class Run:
         if self.stream.dialect is not None and self.stream.dialect.found:
             facts["csv"] = self.stream.dialect.describe()
         if self.stream.left_out:
-            facts["columns_left_out"] = f"{', '.join(self.stream.left_out)} (not numeric)"
+            facts["columns_left_out"] = ", ".join(self.stream.left_out)
         if self.stream.skipped:
             facts["skipped_rows"] = dict(self.stream.skipped)
         if self.stream.skipped_for:

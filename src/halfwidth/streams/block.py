@@ -32,7 +32,8 @@ class Block:
 
     `broken` maps the offset of a row that could not be read at all (it is null in the batch) to what is wrong.
     Where `sparse`, a column that the batch lacks is one that none of its rows has (NDJSON). The cells of `untyped`
-    columns came as text for want of types (CSV): there "1" is a number.
+    columns came as text for want of types (CSV): there "1" is a number. Names in `shared` are those of
+    several columns of the source, which are not in the batch.
     """
 
     batch: Any
@@ -41,6 +42,7 @@ class Block:
     broken: Mapping[int, str] = field(default_factory=dict)
     sparse: bool = False
     untyped: frozenset[str] = frozenset()
+    shared: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:

@@ -60,7 +60,7 @@ class Stream:
     position : int
         Rows consumed so far, bad ones included.
     left_out : list of str
-        Columns that default features leave out, as they are not numeric.
+        The columns that default features, or `.` in a formula, leave out, with the reason.
     skipped, skipped_for : dict
         Rows skipped so far by reason, and by the first column at fault; a broken row has none.
     other_levels : dict

@@ -132,7 +132,7 @@ PLAN_SCHEMA = Schema(
         "labels": Nested(_TARGET, doc="what its labels mean"),
         "group_text": Bool(doc="whether groups are text"),
         "time_kind": Text(("number", "moment"), doc="what the time column holds"),
-        "left_out": ListOf(Text(), doc="columns that are not numeric"),
+        "left_out": ListOf(Text(), doc="columns that do not enter, with the reason"),
     },
     relations=(
         Relation(

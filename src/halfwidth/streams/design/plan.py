@@ -85,6 +85,8 @@ class Plan:
         left_out: list[str] = []
         if formula is not None:
             design: Design = FormulaDesign.learn(formula, parts, others)
+            if formula.uses_dot:
+                left_out = _left_out(parts, known)
         else:
             for column in options.features or ():
                 if is_declared(parts, column):
@@ -95,7 +97,7 @@ class Plan:
             design = ColumnsDesign(features)
             if not options.features:
                 used = {"", name, *options.special, *features}
-                left_out = [column for column in known if column not in used]
+                left_out = _left_out(parts, known, [column for column in known if column not in used])
         group_text = options.group is not None and not has_numeric_type(parts, options.group)
         plan = cls(options, design, target, group_text, time_kind(parts, options.time), left_out)
         if not plan.computed:
@@ -147,6 +149,13 @@ class Plan:
         target = Target(state["target"], options.labels or "number", options.classes)
         target.restore(state["labels"])
         return cls(options, design, target, state["group_text"], state["time_kind"], state["left_out"])
+
+
+def _left_out(parts: Sequence[Block], known: Sequence[str], words: Sequence[str] = ()) -> list[str]:
+    """What does not enter where all columns are asked for, with the reason."""
+    shared = [name or "''" for name in parts[0].shared]
+    found = {"not numeric": words, "several columns have this name": shared, "no name": ["''"] if "" in known else []}
+    return [f"{', '.join(names)} ({why})" for why, names in found.items() if names]
 
 
 def _target_name(options: Options, formula: Formula | None, default: str | None, known: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from typing import IO, Any
 from halfwidth.streams.block import Block, need
 from halfwidth.streams.sources.byte_stream import BLOCK_BYTES, ByteStream, CheckedFile
 from halfwidth.streams.sources.files import DataFile
-from halfwidth.streams.sources.selection import Selection, check_columns
+from halfwidth.streams.sources.selection import Selection, check_columns, shared_names
 
 _MOST_PARQUET_ROWS, _FEWEST_PARQUET_ROWS, _PARQUET_CELLS = 49_152, 1_024, 1 << 20
 ARROW_FILE, PARQUET = b"ARROW1", b"PAR1"
@@ -43,7 +43,7 @@ def _parquet_blocks(source: Any, name: str, selection: Selection, skip: int) -> 
         batches = opened.iter_batches(rows, row_groups=groups, columns=wanted, use_threads=threads)
         for batch in batches if groups else ():
             batch.validate(full=True)
-            yield Block(batch, name, before)
+            yield Block(batch, name, before, shared=shared_names(opened.schema_arrow.names))
             before += batch.num_rows
         if before != (starts[-1] if groups else before):
             raise EOFError(f"the file says that it has {starts[-1]:,} rows")
@@ -74,7 +74,7 @@ def _ipc_file_blocks(opened: Any, name: str, selection: Selection) -> Iterator[B
     options = ipc.IpcReadOptions(included_fields=[known.index(column) for column in wanted])
     reader = ipc.open_file(opened, options=options)
     batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-    yield from _validated(batches, name)
+    yield from _validated(batches, name, known)
 
 
 def read_ipc_stream(source: Any, name: str, selection: Selection) -> Iterator[Block]:
@@ -87,7 +87,7 @@ def read_ipc_stream(source: Any, name: str, selection: Selection) -> Iterator[Bl
         for batch in reader:
             yield batch.select(check_columns(name, known, selection.names) or known[:1])
 
-    yield from _validated(batches(), name)
+    yield from _validated(batches(), name, known)
     if isinstance(source, ByteStream):
         source.finish()
 
@@ -117,12 +117,12 @@ class _Unbuffered:
         """The source is closed by whoever opened it."""
 
 
-def _validated(batches: Iterator[Any], name: str) -> Iterator[Block]:
+def _validated(batches: Iterator[Any], name: str, known: list[str]) -> Iterator[Block]:
     """Blocks whose offsets and indices were checked: Arrow trusts those of a file, and reads beyond its buffers."""
     before = 0
     for batch in batches:
         batch.validate(full=True)
-        yield Block(batch, name, before)
+        yield Block(batch, name, before, shared=shared_names(known))
         before += batch.num_rows
 
 

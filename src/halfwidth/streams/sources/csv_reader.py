@@ -20,7 +20,7 @@ from halfwidth.streams.sources.csv_header import read_header
 from halfwidth.streams.sources.dialect import as_plain_numbers, find_numbers, sniffed_cells
 from halfwidth.streams.sources.reader_options import Dialect, ReaderOptions
 from halfwidth.streams.sources.row_ends import MOST_FAULTS, WHY, Marks, scan_csv
-from halfwidth.streams.sources.selection import Selection, check_columns
+from halfwidth.streams.sources.selection import Selection, check_columns, shared_names
 
 _BROKEN_MARK = "\x00"
 
@@ -158,7 +158,8 @@ class CsvReader:
             present = np.flatnonzero(~missing)
             batch = batch.take(pa.array(np.cumsum(~missing) - 1, pa.int64(), mask=missing))
             odd = {int(present[row]): why for row, why in odd.items()}
-        return Block(batch, self._file, before, absent | odd, untyped=frozenset(wanted))
+        shared = shared_names(self._names)
+        return Block(batch, self._file, before, absent | odd, untyped=frozenset(wanted), shared=shared)
 
     def _arrow_table(self, text: bytes, wanted: list[str], absent: dict[int, str], marked: bool) -> Any:
         pc = need("pyarrow.csv")

@@ -9,7 +9,7 @@ from typing import Any
 
 from halfwidth.errors import InputError, MissingExtra
 from halfwidth.streams.block import Block, need
-from halfwidth.streams.sources.selection import check_columns
+from halfwidth.streams.sources.selection import check_columns, shared_names
 
 SCHEMES = ("sqlite", "duckdb")
 _ADDRESS = re.compile(rf"^({'|'.join(SCHEMES)})://(?:/)?(.*)$", re.DOTALL)
@@ -63,7 +63,7 @@ class DatabaseSource:
         before = 0
         for batch in self._batches():
             wanted = check_columns(self.files[0], batch.schema.names, columns)
-            block = Block(batch.select(wanted), self.files[0], before)
+            block = Block(batch.select(wanted), self.files[0], before, shared=shared_names(batch.schema.names))
             before += block.rows
             if before > skip:
                 yield block.cut(max(0, skip - block.before), block.rows)

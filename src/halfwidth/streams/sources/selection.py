@@ -15,6 +15,11 @@ class Selection:
         self.names = None if names is None else list(names)
 
 
+def shared_names(known: Sequence[str]) -> tuple[str, ...]:
+    """The names that stand for several columns: nobody can say which one is meant."""
+    return tuple(name for name, count in Counter(known).items() if count > 1) if len(set(known)) < len(known) else ()
+
+
 def check_columns(file: str, known: Sequence[str], columns: Sequence[str] | None) -> list[str]:
     """The columns to read from a file that has the known ones; one that is absent or there twice raises.
 
@@ -22,8 +27,8 @@ def check_columns(file: str, known: Sequence[str], columns: Sequence[str] | None
     """
     places = set(known)
     if columns is None:
-        counts = Counter(known) if len(places) < len(known) else {}
-        return [name for name in known if counts.get(name, 1) == 1]
+        shared = shared_names(known)
+        return [name for name in known if name not in shared]
     for name in columns:
         if name not in places:
             raise missing_column(file, name, list(known))

@@ -11,7 +11,7 @@ import numpy as np
 from halfwidth.errors import InputError
 from halfwidth.streams.block import Block, need
 from halfwidth.streams.sources.json_reader import cell_text, text_batch
-from halfwidth.streams.sources.selection import check_columns
+from halfwidth.streams.sources.selection import check_columns, shared_names
 
 TABLE = "<table>"
 _SLICE_ROWS = 1 << 16
@@ -76,7 +76,7 @@ def _arrow_blocks(table: Any, name: str, columns: Sequence[str] | None, before: 
     with pa.RecordBatchReader.from_stream(table) as reader:
         wanted = check_columns(name, reader.schema.names, columns)
         for batch in reader:
-            yield Block(batch.select(wanted), name, before)
+            yield Block(batch.select(wanted), name, before, shared=shared_names(reader.schema.names))
             before += batch.num_rows
 
 
@@ -104,7 +104,7 @@ def _pandas_blocks(frame: Any, name: str, columns: Sequence[str] | None) -> Iter
     for start in range(0, len(frame), _SLICE_ROWS):
         part = frame.iloc[start : start + _SLICE_ROWS]
         cells = [_column(part.iloc[:, known.index(column)]) for column in wanted]
-        yield Block(pa.RecordBatch.from_arrays(cells, names=wanted), name, start)
+        yield Block(pa.RecordBatch.from_arrays(cells, names=wanted), name, start, shared=shared_names(known))
 
 
 def row_blocks(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Block]:
