@@ -238,6 +238,23 @@ def test_columns_that_share_a_name_or_have_none_are_named(asked, tmp_path):
         halfwidth.fit(frame, formula="y ~ x")
 
 
+def test_two_coefficients_of_one_name_are_refused():
+    frame = make(200).assign(Intercept=lambda t: t["a"] ** 2, **{"a:b": lambda t: t["a"] ** 3})
+    for asked in ({"formula": "y ~ Intercept"}, {"target": "y", "features": ["a", "Intercept"]}):
+        with pytest.raises(InputError, match=r"two coefficients would be named 'Intercept'.*rename a column"):
+            halfwidth.fit(frame, **asked)
+    with pytest.raises(InputError, match="would be named 'Intercept'"):
+        LinearRegression().fit(frame[["Intercept"]], frame["y"])
+    with pytest.raises(InputError, match="two coefficients would be named 'a:b'"):
+        halfwidth.fit(frame, formula="y ~ a*b + `a:b`")
+    assert list(halfwidth.fit(frame, formula="y ~ 0 + Intercept").inference().names) == ["Intercept"]
+    late = pd.DataFrame(
+        {"y": np.arange(60.0) % 7, "k": ["u"] * 20 + ["v"] * 20 + ["w"] * 20, "k[T.w]": np.arange(60.0) % 5}
+    )
+    with pytest.raises(InputError, match=r"would be named 'k\[T.w\]'"):
+        halfwidth.fit(late, formula="y ~ k + `k[T.w]`", buffer_rows=40)
+
+
 def test_a_target_that_the_family_does_not_allow_is_refused_whatever_the_reader_lets_through(monkeypatch):
     monkeypatch.setattr(Linear, "allows", lambda self, y: y > 0.0)
     monkeypatch.setattr(Linear, "target", "be positive")

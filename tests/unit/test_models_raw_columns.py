@@ -83,7 +83,7 @@ def test_an_offset_is_never_dropped(frame: pd.DataFrame) -> None:
         for table in (pd.DataFrame({"a": [0.5]}), {"a": [0.5]}, pa.table({"a": [0.5]})):
             with pytest.raises(BadRow, match="column 'exposure': there is no such column"):
                 predict(table)
-        with pytest.raises(InputError, match="offset must be given with a matrix.*'exposure'"):
+        with pytest.raises(InputError, match=r"offset must be given with a matrix.*'exposure'"):
             predict(np.array([[0.5]]))
         for table in (whole, pd.DataFrame(whole), [{"a": 0.5, "exposure": 2.0}]):
             np.testing.assert_allclose(predict(table), expected)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from halfwidth.errors import InputError, NotEnoughData, NotIdentified
 from halfwidth.kernels.arrays import Vector
 from halfwidth.models.basis import Basis
-from halfwidth.models.identification import check_sizes, solvable
+from halfwidth.models.identification import check_names, check_sizes, solvable
 from halfwidth.models.pooling import PooledModel
 from halfwidth.models.results import JSON_SCHEMA, RegressionResult
 from halfwidth.models.run_status import FitWarning
@@ -108,6 +108,8 @@ class StreamModel(PooledModel):
             if offset.shape != (len(X),) or not np.isfinite(offset).all():
                 raise InputError.of("offset", f"be {len(X)} finite numbers", np.shape(offset))
         if fresh:
+            if self._named():
+                check_names(self.feature_names_in_.tolist(), self.fit_intercept)
             self._begin(X.shape[1])
         self._take(X, y, weight, offset, groups)
         return self

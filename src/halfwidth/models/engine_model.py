@@ -17,14 +17,12 @@ from halfwidth.errors import BadState, InputError, NotEnoughData
 from halfwidth.families import Loss, make_loss
 from halfwidth.kernels.arrays import Vector
 from halfwidth.models.engine import Engine, engine_from_state, make_engine
-from halfwidth.models.identification import skipped_text, solvable
+from halfwidth.models.identification import INTERCEPT, skipped_text, solvable
 from halfwidth.models.model_state import MODEL_SCHEMA, OPTIONS_OF
 from halfwidth.models.sklearn_base import BaseEstimator, NotFittedError
 from halfwidth.state.guard import guard_of
 from halfwidth.state.schema import build, validate
 from halfwidth.streams import Specification
-
-INTERCEPT = "Intercept"
 
 
 class EngineModel(BaseEstimator):

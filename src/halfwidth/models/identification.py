@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from halfwidth.models.suspicion import Finding, Suspicion
 Flag = tuple[str, str]
 Mask = NDArray[np.bool_]
 
+INTERCEPT = "Intercept"
 ROWS_BEYOND_COEFFICIENTS = 10
 """Fewer rows than this beyond the number of coefficients give no standard errors."""
 
@@ -97,6 +99,16 @@ class Verdict:
 
     def _label(self, flag: str, j: int, name: str) -> str:
         return f"{name} (from about row {self.changes[j]:,} on)" if flag == "unstable" and j in self.changes else name
+
+
+def check_names(columns: Sequence[str], intercept: bool) -> None:
+    """Refuse names that two coefficients would share: nobody could tell one from the other."""
+    names = [*([INTERCEPT] if intercept else []), *columns]
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"two coefficients would be named {twice!r}, and names must differ: rename a column, or leave one out"
+        )
 
 
 def check_sizes(X: Vector, y: Vector) -> None:

@@ -12,6 +12,7 @@ from halfwidth.checks import check_count
 from halfwidth.errors import CannotWrite, HalfwidthError, InputError, Interrupted
 from halfwidth.models.base import StreamModel
 from halfwidth.models.classifier import Classifier
+from halfwidth.models.identification import check_names
 from halfwidth.models.registry import model_from_state
 from halfwidth.models.run_state import FIT_SCHEMA
 from halfwidth.models.run_status import NEEDS_SECOND_PASS
@@ -54,6 +55,7 @@ class Run:
 
     def start(self, state: dict[str, Any] | None) -> None:
         if state is None:
+            check_names(self.stream.feature_names, self.stream.has_intercept and self.model.fit_intercept)
             self.model.feature_names_in_ = np.array(self.stream.feature_names, dtype=object)
             self.model.n_features_in_ = len(self.stream.feature_names)
             self._take_labels()
@@ -95,6 +97,7 @@ class Run:
         try:
             for chunk in self._chunks():
                 if chunk.X.shape[1] > self.model.n_features_in_:
+                    check_names(self.stream.feature_names, self.model._has_intercept())
                     self.model._add_columns(self.stream.feature_names, chunk.X)
                 for piece in self._cut(_of_some_weight(chunk)):
                     self.model._take(piece.X, piece.y, piece.weight, piece.offset, piece.group)

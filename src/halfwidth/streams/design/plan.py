@@ -90,7 +90,9 @@ class Plan:
         else:
             for column in options.features or ():
                 if is_declared(parts, column):
-                    raise InputError(f"column {column!r} is a category by its type: enter it by a formula, as C({column})")
+                    raise InputError(
+                        f"column {column!r} is a category by its type: enter it by a formula, as C({column})"
+                    )
             features = options.features or default_features(parts, [name, *options.special])
             if not features:
                 raise InputError.of("source", "have a numeric column besides the target (or name features)", known)
