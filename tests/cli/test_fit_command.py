@@ -189,6 +189,20 @@ def test_a_saved_model_is_shown_and_predicts(csv, tmp_path):
         run("predict", saved, csv, "--out", csv / "p.csv")
 
 
+@pytest.mark.parametrize(("family", "names"), [("linear", "mean"), ("multinomial", "p[0],p[1],p[2]")])
+def test_predictions_of_no_rows_have_a_header(family, names, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.standard_normal(300), "y": rng.integers(0, 3, 300)})
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    (tmp_path / "none.csv").write_text("a\n")
+    saved = tmp_path / "model.hw"
+    run("fit", tmp_path / "x.csv", "--target", "y", "--family", family, "--save", saved)
+    for name in ("out.csv", "out.parquet"):
+        assert "0 predictions" in run("predict", saved, tmp_path / "none.csv", "--out", tmp_path / name).stdout
+    assert (tmp_path / "out.csv").read_text() == f"{names}\n"
+    assert ",".join(pd.read_parquet(tmp_path / "out.parquet").columns) == names
+
+
 def test_rows_without_a_prediction_are_counted_and_keep_their_line(tmp_path):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"x": rng.standard_normal(400), "kind": np.resize(["a", "b"], 400), "y": rng.random(400)})

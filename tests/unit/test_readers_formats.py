@@ -206,6 +206,20 @@ def test_databases(tmp_path: Path, make: Any) -> None:
     assert not (tmp_path / "rows with #?.dbx").exists()
 
 
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"x": [1, 10**30], "y": [1.0, 2.0]}, "whole numbers in a column must fit 64 bits"),
+        ([{"x": 10**30, "y": 1.0}], "whole numbers in a column must fit 64 bits"),
+        (pd.DataFrame({"x": [1, 10**30], "y": [1.0, 2.0]}), "whole numbers in a column must fit 64 bits"),
+        ({"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0]}, r"must have columns of one length; got \{'x': 3, 'y': 2\}"),
+    ],
+)
+def test_tables_that_arrow_does_not_take_are_refused_with_the_rule(table: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        open_stream(table, target="y")
+
+
 def test_a_query_needs_a_database(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="query must come with a database address"):
         _read(_write(tmp_path / "x.csv", "a,b,y\n1,2,3\n"), query=QUERY)

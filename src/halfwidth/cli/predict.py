@@ -67,6 +67,8 @@ def predict(
     with _writer(out) as write:
         for block in found:
             write(block)
+        if not found.rows:
+            write(found.no_rows())
     without = sum(found.skipped.values())
     if out is not None:
         typer.echo(f"{out}: {found.rows - without:,} predictions")
@@ -135,6 +137,4 @@ class _ParquetWriter:
 
     def close(self) -> None:
         """Write the index at the end of the file."""
-        if self._writer is None:
-            raise InputError("the source has no rows to predict")
         self._writer.close()

@@ -82,6 +82,17 @@ class Predictions:
             self.resting_on_refused += int(np.count_nonzero(resting))
             yield {name: _spread(values, block.good) for name, values in self._columns(block).items()}
 
+    def no_rows(self) -> dict[str, Vector]:
+        """Return the columns without a row, as a source without rows has them.
+
+        Returns
+        -------
+        dict
+            By name, as for a block.
+        """
+        offset = None if isinstance(self._model, MultinomialRegression) else np.empty(0)
+        return self._columns(PredictorBlock(np.empty((0, self._model.n_features_in_)), offset))
+
     def _columns(self, block: PredictorBlock) -> dict[str, Vector]:
         eta = self._model._linear_predictor(block.X, block.offset)
         if isinstance(self._model, MultinomialRegression):

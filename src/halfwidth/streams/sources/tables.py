@@ -61,7 +61,11 @@ def table_blocks(table: Any, name: str, columns: Sequence[str] | None, target: s
     if is_pair(table):
         table = _pair(table[0], table[1], name, target)
     if isinstance(table, Mapping):
-        table = need("pyarrow").table({str(key): _column(value) for key, value in table.items()})
+        cells = {str(key): _column(value) for key, value in table.items()}
+        rows = {key: len(column) for key, column in cells.items()}
+        if len(set(rows.values())) > 1:
+            raise InputError.of(name, "have columns of one length", rows)
+        table = need("pyarrow").table(cells)
     if is_pandas(table):
         return _pandas_blocks(table, name, columns)
     if is_lazy(table):
@@ -123,6 +127,8 @@ def row_blocks(rows: Iterable[Mapping[str, Any]], name: str) -> Iterator[Block]:
             batch = pa.RecordBatch.from_arrays(cells, names=keys)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             batch, untyped = text_batch(named), untyped.union(keys)
+        except OverflowError:
+            raise _too_long() from None
         yield Block(batch, name, before, sparse=True, untyped=untyped)
         before += batch.num_rows
 
@@ -147,7 +153,14 @@ def _column(values: Any) -> Any:
         column = pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         column = pa.array([cell_text(value) for value in values], pa.string())
+    except OverflowError:
+        raise _too_long() from None
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _too_long() -> InputError:
+    """The error for Python's integers, which know no limit."""
+    return InputError("whole numbers in a column must fit 64 bits: convert longer ones to float, or to text")
 
 
 def _pair(X: Any, y: Any, name: str, target: str | None) -> Any:
