@@ -248,11 +248,11 @@ def test_two_coefficients_of_one_name_are_refused():
     with pytest.raises(InputError, match="two coefficients would be named 'a:b'"):
         halfwidth.fit(frame, formula="y ~ a*b + `a:b`")
     assert list(halfwidth.fit(frame, formula="y ~ 0 + Intercept").inference().names) == ["Intercept"]
-    late = pd.DataFrame(
-        {"y": np.arange(60.0) % 7, "k": ["u"] * 20 + ["v"] * 20 + ["w"] * 20, "k[T.w]": np.arange(60.0) % 5}
-    )
+    count = np.arange(10_100)  # the last level comes after the first 10,000 rows
+    kind = np.where(count < 10_050, np.array(["u", "v"])[count % 2], "w")
+    late = pd.DataFrame({"y": count % 7 * 1.0, "k": kind, "k[T.w]": count % 5 * 1.0})
     with pytest.raises(InputError, match=r"would be named 'k\[T.w\]'"):
-        halfwidth.fit(late, formula="y ~ k + `k[T.w]`", buffer_rows=40)
+        halfwidth.fit(late, formula="y ~ k + `k[T.w]`")
 
 
 def test_a_target_that_the_family_does_not_allow_is_refused_whatever_the_reader_lets_through(monkeypatch):
