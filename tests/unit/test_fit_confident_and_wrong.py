@@ -109,12 +109,53 @@ def test_one_row_of_leverage(n):
     y = rng.poisson(np.exp(0.5 * X[:, 0]))
     X[100], y[100] = -1e6, 0
     row = coefficients(hw.PoissonRegressor().partial_fit(X, y))["x0"]
-    if row["status"] == "ok":
-        assert abs(row["coef"] - 0.5) < 5 * row["std_err"]
-    else:
-        assert row["status"] == "leverage"
-        assert row["std_err"] is None
-    assert (row["status"] == "ok") == (n < 100_000)
+    assert row["status"] == "ok"
+    assert abs(row["coef"] - 0.5) < 5 * row["std_err"]
+    assert row["std_err"] < 2.0 / np.sqrt(n)
+
+
+@pytest.mark.parametrize(("n", "at"), [(3_000, 0), (3_000, 500), (3_000, 2_999), (60_000, 59_990), (200_000, 0)])
+def test_a_sentinel_in_a_column_ruins_no_other_row(n, at):
+    """x = 99999999 where y is 1: the fit is that of all other rows; while rows are kept, the run names the column."""
+    rng = RNG(0)
+    x, z = rng.standard_normal((2, n))
+    y = (rng.random(n) < 1.0 / (1.0 + np.exp(-(0.5 + x - z)))).astype(float)
+    x[at], y[at] = 99999999.0, 1.0
+    table, others = {"x": x, "z": z, "y": y}, np.arange(n) != at
+    offline = sm.Logit(y[others], sm.add_constant(np.column_stack([x, z])[others])).fit(disp=0)
+    result = hw.fit(table, target="y", family="logistic", passes=1).inference()
+    np.testing.assert_allclose(result.params, offline.params, atol=0.1 * offline.bse.max())
+    np.testing.assert_allclose(result.bse, offline.bse, rtol=0.15)
+    assert result.status == ("leverage" if n < 100_000 else "ok")
+    if n < 100_000:
+        assert "x (the row with 99999999)" in dict(result.diagnostics.flags)["leverage"]
+        assert "z" not in dict(result.diagnostics.flags)["leverage"].split("spread of ")[1].split(",")[0]
+
+
+@pytest.mark.parametrize(("n", "at"), [(3_000, 500), (200_000, 0), (200_000, 100_000), (200_000, 199_990)])
+def test_a_sentinel_against_the_slope_leaves_no_run_ok(n, at):
+    """With y of 0 it brings the slope to nothing, and moves all others: no status of the run is ok."""
+    rng = RNG(0)
+    x, z = rng.standard_normal((2, n))
+    y = (rng.random(n) < 1.0 / (1.0 + np.exp(-(0.5 + x - z)))).astype(float)
+    assert hw.fit({"x": x, "z": z, "y": y}, target="y", family="logistic", passes=1).status_ == "ok"
+    x[at], y[at] = 99999999.0, 0.0
+    assert hw.fit({"x": x, "z": z, "y": y}, target="y", family="logistic", passes=1).status_ in {
+        "leverage",
+        "needs-second-pass",
+    }
+
+
+def test_one_row_that_makes_the_whole_error_is_named_and_a_rare_level_is_not():
+    rng, n = RNG(0), 3_000
+    x, level = rng.standard_normal(n), np.zeros(n)
+    y = (rng.random(n) < 1.0 / (1.0 + np.exp(-3.5 * x))).astype(float)
+    level[7] = 1.0
+    model = hw.LogisticRegression().partial_fit(np.column_stack([x, level]), y)
+    assert model.status_ == "ok"
+    assert coefficients(model)["x1"]["status"] != "ok"
+    x[500], y[500] = 1_000.0, 0.0
+    assert hw.LogisticRegression().partial_fit(x[:, None], y).status_ == "leverage"
 
 
 def test_first_rows_of_another_scale():

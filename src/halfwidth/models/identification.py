@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from halfwidth.equation.result import FEWEST
 from halfwidth.errors import HalfwidthError, InputError, NotIdentified
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
+from halfwidth.models.far_rows import far_values
 from halfwidth.models.separated_rows import lost_coefficients
 from halfwidth.models.separation import ColumnExtremes, separating_direction, taking_part
 from halfwidth.models.suspicion import Finding, Suspicion
@@ -83,6 +84,8 @@ class Verdict:
     changes: dict[int, int]
     suspected: Vector | None = None
     """An internal direction along which the kept sample is separated, where no pass has looked at all rows."""
+    far: dict[int, float] = field(default_factory=dict)
+    """Values that make nearly all of the spread of their columns, by coefficient."""
 
     def advice(self, names: Sequence[str]) -> tuple[str, ...]:
         """A line for every flag that any coefficient has."""
@@ -141,7 +144,8 @@ def judge(
 ) -> Verdict:
     """What speaks against each coefficient; `suspicion` is what this pass was asked to look at."""
     T = fit.basis
-    separated, suspected = _separated(fit, extremes, suspicion)
+    far = far_values(fit)
+    separated, suspected = _separated(fit, extremes, suspicion, far)
     shares = fit.errors.shares(T)
     masks = {
         "unidentified": ~separated & (fit.errors.undetermined(T) | ~np.isfinite(variances) | ~(variances > 0.0)),
@@ -153,7 +157,8 @@ def judge(
     still = fit.held_still
     masks["unstable"] = still.unstable(tested)
     flags = tuple(tuple(name for name, mask in masks.items() if mask[j]) for j in range(len(T)))
-    return Verdict(flags, {int(j): int(still.rows[j]) for j in np.flatnonzero(masks["unstable"])}, suspected)
+    changes = {int(j): int(still.rows[j]) for j in np.flatnonzero(masks["unstable"])}
+    return Verdict(flags, changes, suspected, far)
 
 
 def most_degrees_of_freedom(fit: NewtonSnapshot) -> float:
@@ -183,7 +188,9 @@ def refused(flags: Sequence[str], df: float) -> bool:
     return "unidentified" in flags or "separated" in flags or not df >= FEWEST
 
 
-def _separated(fit: NewtonSnapshot, extremes: ColumnExtremes, suspicion: Suspicion | None) -> Finding:
+def _separated(
+    fit: NewtonSnapshot, extremes: ColumnExtremes, suspicion: Suspicion | None, far: Mapping[int, float]
+) -> Finding:
     found = np.zeros(fit.size, dtype=np.bool_)
     if fit.loss.separation is None or fit.penalty.any():
         return Finding(found, None)
@@ -191,7 +198,7 @@ def _separated(fit: NewtonSnapshot, extremes: ColumnExtremes, suspicion: Suspici
         found[int(fit.scaling.intercept) :] = extremes.separated(fit.scaling.intercept)
         if extremes.all_apart(fit.scaling.intercept):
             return Finding(np.ones_like(found), None)
-    if fit.sample is None:
+    if fit.sample is None or far:  # a direction that moves a far row by logits moves all others by rounding errors
         return Finding(found, None)
     if suspicion is not None:
         direction = suspicion.decide(fit.sample, fit.loss, fit.centre, fit.scaling)

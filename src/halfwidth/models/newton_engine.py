@@ -17,6 +17,7 @@ from halfwidth.learners.newton.pooling import pooled
 from halfwidth.learners.newton.renewable import RenewableNewton
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 from halfwidth.models.basis import Basis
+from halfwidth.models.far_rows import far_flags
 from halfwidth.models.goodness import Likelihood
 from halfwidth.models.identification import Flag, Verdict, judge, most_degrees_of_freedom, refused, run_failure
 from halfwidth.models.kept_rows import KeptRows, kept_rows
@@ -147,7 +148,8 @@ class NewtonEngine:
     def outcome(self, names: tuple[str, ...]) -> tuple[EquationResult, Basis]:
         """The result and what it rests on; ask `failure` first."""
         fit, result, verdict = self._current()
-        diagnostics = result.diagnostics.with_facts(coefficient_advice=verdict.advice(names))
+        advice, far = verdict.advice(names), far_flags(verdict.far, names)
+        diagnostics = result.diagnostics.with_facts(*far, coefficient_advice=advice)
         named = EquationResult(
             result.params, result.covariance, result.n, result.law, METHOD, diagnostics, names, errors=result.errors,
             basis=result.basis, df=result.df, most_df=result.most_df, trail=fit.trail,
@@ -172,8 +174,7 @@ class NewtonEngine:
         nu = float(np.median(df[~out])) if not out.all() else 0.0
         separated = self.suspicion is not None and self.suspicion.confirmed
         flags = run_flags(fit, np.sqrt(np.diag(covariance)), separated=separated)
-        diagnostics = Diagnostics(nu, flags=flags, coefficient_flags=verdict.flags)
-        law = StudentLaw(max(nu, 1.0))
+        diagnostics, law = Diagnostics(nu, flags=flags, coefficient_flags=verdict.flags), StudentLaw(max(nu, 1.0))
         covariance *= fit.n
         result = EquationResult(
             fit.params, covariance, fit.n, law, METHOD, diagnostics, errors=fit.errors, basis=T, df=df,

@@ -7,6 +7,7 @@
 | `few-groups`        | fewer than 16 groups                                                                     |
 | `long-dependence`   | rows stay correlated over a large part of the stream                                     |
 | `exact-fit`         | residuals are rounding errors, and so are standard errors                                |
+| `leverage`          | not linear: one row makes over 0.9 of a column's spread (`halfwidth.models.far_rows`)    |
 | `poisson-boundary`  | negative binomial: the estimate of alpha is 0, as counts are not overdispersed           |
 """
 

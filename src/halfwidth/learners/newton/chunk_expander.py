@@ -84,7 +84,7 @@ class ChunkExpander:
         """Expand a chunk and add it up."""
         if self._scaling is None:
             self._unit = _unit_of(piece.weight)
-            self._scaling = Scaling.of(piece.X, piece.weight, self.intercept, self.loss.equations)
+            self._scaling = self._scaling_of(piece)
         rows, ids = self._rows(piece, self._scaling, self._unit), piece.ids
         del piece  # wide rows are not kept twice
         if self._sums is None:
@@ -95,6 +95,10 @@ class ChunkExpander:
         else:
             expanded = self._expand(rows, self._sums, self._scaling)
         self._sums.add(rows, expanded, ids)
+
+    def _scaling_of(self, piece: Piece) -> Scaling:
+        robust = not self.loss.quadratic
+        return Scaling.of(piece.X, piece.weight, self.intercept, self.loss.equations, robust=robust)
 
     def _new_sums(self) -> ChunkSums:
         length = max(1, 2 * self.chunk_rows // capacity_for(self.size))
@@ -113,7 +117,8 @@ class ChunkExpander:
         if self.loss.quadratic:
             return first_fit(rows, self.loss, start, penalty, np.zeros(self.size), SETTLED)
         self._prior, self._prior_centre = prior_weights(rows), start
-        point = first_fit(rows, self.loss, start, penalty, self._prior, _CLOSE)
+        far = self._prior.max(initial=0.0) >= len(rows)  # its curvature hides at first what other rows pull
+        point = first_fit(rows, self.loss, start, penalty, self._prior, SETTLED if far else _CLOSE)
         self._prior = self._prior * self.loss.curvature_unit
         return point
 
@@ -165,7 +170,7 @@ class ChunkExpander:
         unit, scaling = self._unit, self._scaling
         if scaling is None:
             unit = _unit_of(piece.weight)
-            scaling = Scaling.of(piece.X, piece.weight, self.intercept, self.loss.equations)
+            scaling = self._scaling_of(piece)
         rows, penalty, loss = self._rows(piece, scaling, unit), self._penalty(scaling), copy(self.loss)
         if self._sums is None:
             return offline_fit(rows, loss, self._start(rows), penalty, scaling, piece.ids)

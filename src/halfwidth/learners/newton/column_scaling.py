@@ -3,7 +3,10 @@
     z = (x - centre) / scale,   eta = a + b'z  =  (a - sum_j b_j centre_j / scale_j) + sum_j (b_j / scale_j) x_j
 
 Centre and scale come from the first rows. They need not be right later on: they only keep sums of squares from losing
-digits. A column that does not move in the first rows gets the scale of its own size, or one.
+digits. A column that does not move in the first rows gets the scale of its own size, or one. Where a few rows make
+nearly all of a column's spread, as sentinels like 99999999 do, they have no say (`robust`): in their units all other
+rows would be at one point, and the coefficient beyond what any solver walks to. Least squares need one step in any
+unit.
 """
 
 from __future__ import annotations
@@ -15,6 +18,10 @@ import numpy as np
 from halfwidth.kernels.arrays import Vector
 
 _STILL = 1e-10
+_FAR = 10.0
+"""Rows that make a scale this many times that of the others have no say in it."""
+_FAR_SHARE = 0.05
+"""The largest share of such rows."""
 
 
 class Scaling(NamedTuple):
@@ -29,8 +36,10 @@ class Scaling(NamedTuple):
     """How many linear predictors a row has, each with coefficients of its own."""
 
     @classmethod
-    def of(cls, X: Vector, weight: Vector | None, intercept: bool, equations: int = 1) -> Scaling:
-        """Take weighted centre and scale from these rows."""
+    def of(
+        cls, X: Vector, weight: Vector | None, intercept: bool, equations: int = 1, *, robust: bool = False
+    ) -> Scaling:
+        """Take weighted centre and scale from these rows; if `robust`, from all but far ones."""
         if not X.flags.c_contiguous:  # the order of sums, and with it their last bits, must not depend on the caller
             X = np.ascontiguousarray(X)
         share = np.full(len(X), 1.0 / len(X)) if weight is None or not weight.sum() > 0.0 else weight / weight.sum()
@@ -39,6 +48,9 @@ class Scaling(NamedTuple):
         size = np.max(np.abs(X[share > 0.0]), axis=0)
         still = scale <= _STILL * size
         scale[still] = np.where(size[still] > 0.0, size[still], 1.0)
+        far = np.abs(X - centre).max(axis=0, initial=0.0) > 0.5 * _FAR * scale
+        for j in np.flatnonzero(far & robust):
+            centre[j], scale[j] = _without_far_rows(X[share > 0.0, j], centre[j], scale[j], intercept)
         return cls(centre, scale, intercept, equations)
 
     @property
@@ -96,3 +108,15 @@ class Scaling(NamedTuple):
         if k:
             M[0, 1:] = (self.centre - other.centre) / other.scale
         return M
+
+
+def _without_far_rows(x: Vector, centre: float, scale: float, intercept: bool) -> tuple[float, float]:
+    """Centre and scale of all but the farthest few of these values, where those make nearly all of the scale."""
+    order = np.argsort(np.abs(x - np.median(x)), kind="stable")
+    near = x[order[: len(x) - max(1, int(_FAR_SHARE * len(x)))]]
+    if not len(near):
+        return centre, scale
+    middle = float(near.mean()) if intercept else 0.0
+    rest = float(np.sqrt(np.square(near - middle).mean()))
+    still = rest <= _STILL * float(np.abs(near).max())
+    return (centre, scale) if still or scale <= _FAR * rest else (middle, rest)

@@ -164,8 +164,11 @@ def settle_dispersion(rows: Rows, loss: Loss, theta: Vector, minimum: Callable[[
 
 
 def prior_weights(rows: Rows) -> Vector:
-    """One row at the column's farthest, in units of its curvature, so that no rare level can run away at first."""
-    return np.tile(np.maximum(np.max(rows.Z**2, axis=0, initial=0.0), 1.0), rows.equations)
+    """One row at the column's farthest, in units of its curvature, so that no rare level can run away at first.
+
+    No level's indicator has a larger square than there are rows; a value beyond that had no say in the scale.
+    """
+    return np.tile(np.clip(np.max(rows.Z**2, axis=0, initial=0.0), 1.0, max(len(rows), 1)), rows.equations)
 
 
 def robust_scale(rows: Rows, theta: Vector, loss: Loss) -> float:
