@@ -145,7 +145,7 @@ def judge(
     """What speaks against each coefficient; `suspicion` is what this pass was asked to look at."""
     T = fit.basis
     far = far_values(fit)
-    separated, suspected = _separated(fit, extremes, suspicion, far)
+    separated, suspected = _separated(fit, extremes, suspicion, bool(far))
     shares = fit.errors.shares(T)
     masks = {
         "unidentified": ~separated & (fit.errors.undetermined(T) | ~np.isfinite(variances) | ~(variances > 0.0)),
@@ -157,8 +157,7 @@ def judge(
     still = fit.held_still
     masks["unstable"] = still.unstable(tested)
     flags = tuple(tuple(name for name, mask in masks.items() if mask[j]) for j in range(len(T)))
-    changes = {int(j): int(still.rows[j]) for j in np.flatnonzero(masks["unstable"])}
-    return Verdict(flags, changes, suspected, far)
+    return Verdict(flags, {int(j): int(still.rows[j]) for j in np.flatnonzero(masks["unstable"])}, suspected, far)
 
 
 def most_degrees_of_freedom(fit: NewtonSnapshot) -> float:
@@ -188,9 +187,7 @@ def refused(flags: Sequence[str], df: float) -> bool:
     return "unidentified" in flags or "separated" in flags or not df >= FEWEST
 
 
-def _separated(
-    fit: NewtonSnapshot, extremes: ColumnExtremes, suspicion: Suspicion | None, far: Mapping[int, float]
-) -> Finding:
+def _separated(fit: NewtonSnapshot, extremes: ColumnExtremes, suspicion: Suspicion | None, far: bool) -> Finding:
     found = np.zeros(fit.size, dtype=np.bool_)
     if fit.loss.separation is None or fit.penalty.any():
         return Finding(found, None)
