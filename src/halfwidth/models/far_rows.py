@@ -47,8 +47,9 @@ def _in_sample(fit: NewtonSnapshot) -> dict[int, float]:
         return {}
     k, Z = int(fit.scaling.intercept), fit.sample.Z
     squares, found = np.einsum("ij,ij->j", Z, Z), {}
-    farthest = np.argmax(np.abs(Z), axis=0)
-    largest = Z[farthest, np.arange(Z.shape[1])]
+    columns, high, low = np.arange(Z.shape[1]), Z.argmax(axis=0), Z.argmin(axis=0)
+    farthest = np.where(np.abs(Z[high, columns]) >= np.abs(Z[low, columns]), high, low)
+    largest = Z[farthest, columns]
     for j in np.flatnonzero(np.square(largest) > 0.5 * squares):
         rest = np.delete(Z[:, j], farthest[j])
         middle = float(rest.mean()) if k else 0.0
