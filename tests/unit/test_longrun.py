@@ -123,7 +123,10 @@ def test_a_doubt_about_hidden_dependence_is_rare_where_there_is_none():
         x = rng.standard_normal((K, m))
         x -= x.mean(axis=0)
         steady = stability(x, np.ones((K, m)), np.ones(K))
-        found += hidden_dependence(steady.long_variances, np.square(x).sum(axis=0), K - 1.0, LONG_BATCHES) is not None
+        found += (
+            hidden_dependence(steady.long_variances, np.sqrt(np.square(x).sum(axis=0)), LONG_BATCHES, K, 0.0)
+            is not None
+        )
     assert found <= 5  # 0.001 of them are expected
 
 

@@ -28,7 +28,6 @@ _RHO_CAP = 0.97
 _HIDDEN_LEVEL = 0.001
 _LONGEST_MATRIX, _MANY_COLUMNS = 256, 32
 
-
 Flag = tuple[str, str]
 
 
@@ -137,24 +136,25 @@ def long_dependence(rows: int, batches: int, bandwidth: float, few: float) -> Fl
 
 
 def hidden_dependence(
-    long_variances: Vector, variances: Vector, degrees_of_freedom: float, batches: int
+    long_variances: Vector, errors: Vector, stretches: int, batches: int, bandwidth: float
 ) -> Flag | None:
-    """The doubt about errors that are much smaller than sums over long stretches of the stream show.
+    """The doubt about standard errors that are much smaller than sums over long stretches of the stream show.
 
     A weak dependence that lasts, under noise that does not, is missed by the first-order autoregression that the
     bandwidth rests on. The ratio of both variances, of the coefficient in which it is largest, is held against the F
-    distribution.
+    distribution. Coefficients with an error of nan are not looked at.
     """
     from scipy.special import fdtri
 
-    known = np.isfinite(long_variances) & (variances > 0.0)
-    ratio = float((long_variances[known] / variances[known]).max(initial=0.0))
+    known = np.isfinite(long_variances) & (errors > 0.0)
+    ratio = float((long_variances[known] / np.square(errors[known])).max(initial=0.0))
     level = 1.0 - _HIDDEN_LEVEL / max(int(known.sum()), 1)
-    if not ratio > float(fdtri(batches - 1.0, max(degrees_of_freedom, 2.0), level)):
+    nu = max(kernel_degrees_of_freedom(batches, bandwidth), 2.0)
+    if not ratio > float(fdtri(stretches - 1.0, nu, level)):
         return None
     return (
         "long-dependence",
-        f"sums over {batches} long stretches of the rows give {np.sqrt(ratio):.1f} times the standard error of some "
+        f"sums over {stretches} long stretches of the rows give {np.sqrt(ratio):.1f} times the standard error of some "
         "coefficient: a slow dependence is hidden under noise, and the errors are too small. Feed more rows, or model "
         "trend and season",
     )

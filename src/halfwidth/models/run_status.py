@@ -17,7 +17,7 @@ import numpy as np
 
 from halfwidth.equation.stability import LONG_BATCHES
 from halfwidth.families.negative_binomial import NegativeBinomial
-from halfwidth.inference.longrun import hidden_dependence, kernel_degrees_of_freedom, long_dependence
+from halfwidth.inference.longrun import hidden_dependence, long_dependence
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
 
@@ -93,9 +93,8 @@ def _dependence(fit: NewtonSnapshot, errors: Vector) -> Flag | None:
     if found is not None:
         return found
     steady = fit.held_still
-    changes = steady.unstable(np.isfinite(errors))
-    variances = np.where(changes, 0.0, np.square(np.nan_to_num(errors)))
-    return hidden_dependence(steady.long_variances, variances, kernel_degrees_of_freedom(K, bandwidth), LONG_BATCHES)
+    still = np.where(steady.unstable(np.isfinite(errors)), np.nan, errors)
+    return hidden_dependence(steady.long_variances, still, LONG_BATCHES, K, bandwidth)
 
 
 def _exact(fit: NewtonSnapshot, errors: Vector) -> Flag | None:

@@ -47,7 +47,7 @@ with Sigma = (H + J)^-1 Omega (H + J)^-T that is 2 d / tr(V^-1 Sigma), on averag
 
 **What the slope takes.** J is fitted to the same noise that batch means measure. With T_j the sum over the rows of
 batch j of x, about its mean, least squares removes the share u = sum_j T_j' V^-1 T_j / n of the noise that batches
-show; the covariance is divided by 1 - u. Where the response is slow, J leans on the trace, too, and u is taken as 0.
+show; the covariance is divided by 1 - u. Where the response is slow, J rests on the trace, too, and u is taken as 0.
 
 The interval uses J. The steps use `kept` J with kept = 1 - d^2 / F, the positive-part shrinkage of W. James and C.
 Stein (1961), which does not overshoot early on. The *gain* is the root mean square of (H + J)^-1 H per coordinate, or

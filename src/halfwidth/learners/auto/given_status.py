@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from halfwidth.equation.field_errors import two_sided
 from halfwidth.equation.stability import LONG_BATCHES
-from halfwidth.inference.longrun import hidden_dependence, kernel_degrees_of_freedom, long_dependence
+from halfwidth.inference.longrun import hidden_dependence, long_dependence
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.given import GivenRows, Root
 
@@ -152,6 +152,5 @@ def _dependence(known: Known) -> Flag | None:
     found = long_dependence(known.rows, known.batches, known.bandwidth, few)
     if found is not None:
         return found
-    variances = np.where(known.unstable, 0.0, np.square(np.nan_to_num(known.errors)))
-    df = kernel_degrees_of_freedom(known.batches, known.bandwidth)
-    return hidden_dependence(known.long_variances, variances, df, LONG_BATCHES)
+    still = np.where(known.unstable, np.nan, known.errors)
+    return hidden_dependence(known.long_variances, still, LONG_BATCHES, known.batches, known.bandwidth)

@@ -48,8 +48,8 @@ class Scaling(NamedTuple):
         size = np.max(np.abs(X[share > 0.0]), axis=0)
         still = scale <= _STILL * size
         scale[still] = np.where(size[still] > 0.0, size[still], 1.0)
-        far = np.maximum(X.max(axis=0) - centre, centre - X.min(axis=0)) > 0.5 * _FAR * scale
-        for j in np.flatnonzero(far & robust):
+        far = np.maximum(X.max(axis=0) - centre, centre - X.min(axis=0)) > 0.5 * _FAR * scale if robust else []
+        for j in np.flatnonzero(far):
             centre[j], scale[j] = _without_far_rows(X[share > 0.0, j], centre[j], scale[j], intercept)
         return cls(centre, scale, intercept, equations)
 
