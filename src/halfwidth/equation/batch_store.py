@@ -129,8 +129,10 @@ class BatchStore(Stored):
         self.open += len(full) if full.all() else int(np.argmin(full))
         if not self.single and self.open > first:
             # One after the other: the sum must not depend on how rows are cut. A single column would be added pairwise.
-            terms = np.concatenate([self._closed[None], self.sums.H[first : self.open]])
+            terms = self.sums.H[first : self.open]
+            own, terms[0] = terms[0].copy(), self._closed + terms[0]
             self._closed[:] = np.add.accumulate(terms)[-1] if self.dim == 1 else np.add.reduce(terms)
+            terms[0] = own
         if self.open == self.capacity:
             self.merge()
 
@@ -144,7 +146,7 @@ class BatchStore(Stored):
                 array[a:b] = array[2 * a : 2 * b : 2] + array[2 * a + 1 : 2 * b : 2]
             if odd:
                 array[pairs] = array[2 * pairs]
-            array[pairs + odd :] = 0.0
+            array[pairs + odd : used] = 0.0
         self.length *= 2
         self.open //= 2
         self.reset_closed()

@@ -77,7 +77,7 @@ def is_field(A: Vector) -> bool:
 
 @dataclass(frozen=True)
 class FieldDeletions(Deletions):
-    """As `Deletions`, with s = L r_b and N_b not symmetric; F stands for the batches' covariances (K, k, k)."""
+    """As `Deletions`, with M = X_b, s = L r_b and N_b not symmetric; F stands for the batches' covariances (K, k, k)."""
 
     F: Vector
 
@@ -88,12 +88,11 @@ class FieldDeletions(Deletions):
         U, values, _ = np.linalg.svd(X)
         F = (U * values[:, None, :]) @ U.transpose(0, 2, 1)
         N, lone = _inverses(X)
-        return cls(sides.C, N, residuals @ sides.L.T, sides.C @ lone, F)
+        return cls(sides.C, X, sides.C @ N, residuals @ sides.L.T, sides.C @ lone, F)
 
     def along(self, directions: Vector) -> FieldAlong:
         """What deletions do along the directions (m, d)."""
-        w = self.C.T @ directions.T
-        return FieldAlong(w, self.N.transpose(0, 2, 1) @ w, self.s, self.is_lone(directions), self.F)
+        return FieldAlong(directions @ self.C, directions @ self.P, self.s, self.is_lone(directions), self.F)
 
     def degrees_of_freedom(self, directions: Vector, bandwidth: float) -> Vector:
         """df of each direction (m, d); the forms of symmetric N_b do not serve."""
@@ -109,12 +108,12 @@ class FieldAlong(Along):
     @cached_property
     def information(self) -> Vector:
         """p_b'F_b p_b for the directions, (K, m)."""
-        return np.asarray(np.einsum("bkm,bkm->bm", self.p, self.F @ self.p))
+        return np.asarray(np.einsum("bmk,bmk->bm", self.p, self.p @ self.F))
 
     def degrees_of_freedom(self, bandwidth: float) -> Vector:
         """df of each direction, for the kernel of this bandwidth, in batches."""
         kernel = kernel_weights(len(self.p), bandwidth)
-        return np.array([self._df(self.w[:, j], self.p[:, :, j], kernel) for j in range(self.w.shape[1])])
+        return np.array([self._df(w, self.p[:, j], kernel) for j, w in enumerate(self.w)])
 
     def _df(self, w: Vector, p: Vector, kernel: Vector) -> float:
         # Gamma = diag(D) + U M U' with U = (g, F p) and M = ((F, -I), (-I, 0)).

@@ -38,6 +38,8 @@ DELETED = 1e-9
 """An eigenvalue of E_b below this: the direction is known from batch b alone."""
 TAKES_PART = 1e-6
 _SAFE = 0.5
+_SMALL = 16
+"""Up to so many coefficients NumPy's solution of many systems at once takes less time than a call for each."""
 _WIDE = 512
 _AT_ONCE = 2**17
 """So many numbers at a time: memory that is used again and stays in the processor's cache."""
@@ -45,10 +47,14 @@ _AT_ONCE = 2**17
 
 @dataclass(frozen=True)
 class Deletions:
-    """N_b for every batch (K, k, k), the residuals C'r_b (K, k), and directions known from one batch alone."""
+    """C'H_b C for every batch (K, k, k), the p_b of all coordinates (K, d, k), and the residuals C'r_b (K, k).
+
+    `lone` spans the directions that are known from one batch alone.
+    """
 
     C: Vector
-    N: Vector
+    M: Vector
+    P: Vector
     s: Vector
     lone: Vector
     forms: dict[float, FreedomForms] = field(default_factory=dict, kw_only=True)
@@ -56,16 +62,16 @@ class Deletions:
     @classmethod
     def of(cls, A: Vector, residuals: Vector, whitened: Whitening) -> Deletions:
         """From the batches' own matrices (K, d, d) and their residuals (K, d)."""
-        C = whitened.C
-        K, k = len(A), C.shape[1]
-        N, lone = np.empty((K, k, k)), [np.empty((k, 0))]
+        C = np.ascontiguousarray(whitened.C)
+        K, (d, k) = len(A), C.shape
+        M = np.empty((K, k, k))
         for at in range(0, K, step := max(1, _AT_ONCE // max(A[0].size, 1))):
-            inside = C.T @ A[at : at + step] @ C
-            M = inside + inside.transpose(0, 2, 1)
-            M *= 0.5
-            N[at : at + step], alone = _inverses(M)
-            lone.append(alone)
-        return cls(C, N, residuals @ C, C @ np.concatenate(lone, axis=1))
+            some = slice(at, at + step)
+            inside = C.T @ (A[some].reshape(-1, d) @ C).reshape(-1, d, k)
+            np.add(inside, inside.transpose(0, 2, 1), out=M[some])
+            M[some] *= 0.5
+        P, lone = solutions(M, C)
+        return cls(C, M, P, residuals @ C, C @ lone)
 
     def influences(self, directions: Vector) -> Vector:
         """u_b(v) for the directions (m, d), one in each column (K, m)."""
@@ -77,30 +83,31 @@ class Deletions:
 
     def degrees_of_freedom(self, directions: Vector, bandwidth: float) -> Vector:
         """df of each direction (m, d), for the kernel of this bandwidth, in batches."""
-        if len(directions) < MANY or not FreedomForms.fit(self.C.shape[1]):
+        k = self.C.shape[1]
+        if len(directions) < MANY or not FreedomForms.fit(k):
             return self.along(directions).degrees_of_freedom(bandwidth)
         if bandwidth not in self.forms:
-            self.forms[bandwidth] = FreedomForms.of(self.N, bandwidth)
-        w = self.C.T @ directions.T
-        return self.forms[bandwidth].degrees_of_freedom(w * _to_about_one(w))
+            self.forms[bandwidth] = FreedomForms.of(solutions(self.M, np.eye(k))[0], bandwidth)
+        w = directions @ self.C
+        return self.forms[bandwidth].degrees_of_freedom((w * _to_about_one(w)[:, None]).T)
 
     def along(self, directions: Vector) -> Along:
         """What deletions do along the directions (m, d)."""
-        w = self.C.T @ directions.T
-        return Along(w, self.N @ w, self.s, self.is_lone(directions))
+        every = directions.shape == (len(self.C),) * 2 and bool((directions == np.eye(len(self.C))).all())
+        p = self.P if every else directions @ self.P
+        return Along(directions @ self.C, p, self.s, self.is_lone(directions))
 
     def is_lone(self, directions: Vector) -> NDArray[np.bool_]:
         """Which directions are known from one batch alone, at least in part."""
         if not self.lone.shape[1]:
             return np.zeros(len(directions), dtype=np.bool_)
-        w = self.C.T @ directions.T
         part = np.square(directions @ self.lone).max(axis=1)
-        return np.asarray(part > TAKES_PART * np.maximum(np.einsum("km,km->m", w, w), 1e-300))
+        return np.asarray(part > TAKES_PART * np.maximum(np.square(directions @ self.C).sum(axis=1), 1e-300))
 
 
 @dataclass(frozen=True)
 class Along:
-    """w (k, m) and p_b (K, k, m) of m directions, C'r_b (K, k), and which of them are known from one batch alone."""
+    """w (m, k) and p_b (K, m, k) of m directions, C'r_b (K, k), and which of them are known from one batch alone."""
 
     w: Vector
     p: Vector
@@ -110,24 +117,24 @@ class Along:
     @cached_property
     def influences(self) -> Vector:
         """u_b(v), one direction in each column (K, m)."""
-        return np.asarray((self.s[:, None, :] @ self.p)[:, 0])
+        return np.asarray((self.p @ self.s[:, :, None])[:, :, 0])
 
     @cached_property
     def information(self) -> Vector:
         """What each batch knows about the directions (K, m), without it: p_b'g_b."""
-        return np.asarray(np.einsum("bkm,bkm->bm", self.p, self.p) - np.einsum("bkm,km->bm", self.p, self.w))
+        return np.asarray(np.einsum("bmk,bmk->bm", self.p, self.p) - np.einsum("bmk,mk->bm", self.p, self.w))
 
     @property
     def shares(self) -> Vector:
         """The largest share of one batch in the information about each direction."""
-        whole = np.einsum("km,km->m", self.w, self.w)
-        without = np.einsum("km,bkm->bm", self.w, self.p).max(axis=0)
+        whole = np.square(self.w).sum(axis=1)
+        without = np.einsum("mk,bmk->bm", self.w, self.p).max(axis=0)
         shares = 1.0 - whole / np.maximum(without, 1e-300)
         return np.where(self.lone, 1.0, np.where(whole > 0.0, shares, 0.0))
 
     def degrees_of_freedom(self, bandwidth: float) -> Vector:
         """df of each direction, for the kernel of this bandwidth, in batches; a few directions at a time."""
-        K, k, m = self.p.shape
+        K, m, k = self.p.shape
         kernel = kernel_weights(K, bandwidth)
         scale = _to_about_one(self.w)
         D = self.information * scale**2
@@ -136,7 +143,7 @@ class Along:
         step = max(1, _AT_ONCE // max(K * k, 1))
         for at in range(0, m, step):
             some = slice(at, at + step)
-            g = np.subtract(self.p[:, :, some].transpose(0, 2, 1), self.w[:, some].T, order="C")
+            g = self.p[:, some] - self.w[some]
             g *= scale[some, None]
             Wg = toeplitz_product(kernel, g.reshape(K, -1)).reshape(g.shape)
             first[some] -= np.einsum("bmk,bmk->m", g, Wg)
@@ -148,23 +155,31 @@ class Along:
 
 def _to_about_one(w: Vector) -> Vector:
     """Powers of two for the directions: degrees of freedom do not depend on their size, but fourth powers overflow."""
-    return np.asarray(np.ldexp(1.0, -np.frexp(np.abs(w).max(axis=0, initial=0.0))[1]))
+    return np.asarray(np.ldexp(1.0, -np.frexp(np.abs(w).max(axis=1, initial=0.0))[1]))
 
 
-def _inverses(M: Vector) -> tuple[Vector, Vector]:
-    """E_b^-1 of E_b = I - M_b, pseudo-inverses where there is none, and the null vectors (k, m) of those; M is lost."""
+def solutions(M: Vector, right: Vector) -> tuple[Vector, Vector]:
+    """E_b^-1 of E_b = I - M_b times every row of the right side (m, k), and null vectors of the E_b (k, n).
+
+    Of (K, m, k) numbers; by pseudo-inverses where there is no inverse.
+    """
+    from scipy.linalg.lapack import dposv
+
     K, k = M.shape[:2]
-    flat, lone = M.reshape(K, -1), [np.empty((k, 0))]
-    safe = np.einsum("bi,bi->b", flat, flat) < _SAFE**2 if k <= _WIDE else np.zeros(K, dtype=np.bool_)
-    E = np.negative(M, out=M)
-    flat[:, :: k + 1] += 1.0
-    if safe.all():
-        return np.linalg.inv(E), lone[0]
-    N = np.empty_like(E)
-    N[safe] = np.linalg.inv(E[safe])
-    for b in np.flatnonzero(~safe).tolist():
-        values, vectors = np.linalg.eigh(E[b])
-        kept = values > DELETED
-        N[b] = vectors[:, kept] / values[kept] @ vectors[:, kept].T
-        lone.append(vectors[:, ~kept])
-    return N, np.concatenate(lone, axis=1)
+    found, lone = np.empty((K, *right.shape)), [np.empty((k, 0))]
+    for at in range(0, K, step := max(1, _AT_ONCE // max(k * k, 1))):
+        E = np.negative(M[at : at + step])
+        flat, into = E.reshape(len(E), -1), found[at : at + step]
+        safe = np.einsum("bi,bi->b", flat, flat) < _SAFE**2 if k <= _WIDE else np.zeros(len(E), dtype=np.bool_)
+        flat[:, :: k + 1] += 1.0
+        if k <= _SMALL:
+            into[safe] = np.linalg.solve(E[safe], right.T).transpose(0, 2, 1)
+        else:
+            for b in np.flatnonzero(safe).tolist():
+                into[b] = dposv(E[b].T, right.T, lower=1, overwrite_a=1)[1].T
+        for b in np.flatnonzero(~safe).tolist():
+            values, vectors = np.linalg.eigh(E[b])
+            kept = values > DELETED
+            into[b] = (right @ vectors[:, kept]) / values[kept] @ vectors[:, kept].T
+            lone.append(vectors[:, ~kept])
+    return found, np.concatenate(lone, axis=1)

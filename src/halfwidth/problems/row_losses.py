@@ -19,7 +19,7 @@ import numpy as np
 
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.problems.base import Curvature, Gradient, Hessian, Loss
+from halfwidth.problems.base import Curvature, Gradient, Hessian, Loss, Problem
 
 
 class RowLoss(NamedTuple):
@@ -211,3 +211,8 @@ def mean_loss(theta: Vector, row: Vector, params: Vector) -> float:
 
 
 MEAN = RowLoss(mean_gradient, mean_curvature, mean_hessian, mean_loss)
+
+
+def is_quadratic(problem: Problem) -> bool:
+    """Whether the problem's loss is known to be quadratic in theta, row by row: that of `LINEAR` or `MEAN`."""
+    return any((problem.gradient, problem.hessian) == (loss.gradient, loss.hessian) for loss in (LINEAR, MEAN))

@@ -11,8 +11,8 @@ of a field without a loss, at the root of the same. A
 prior worth about a row around theta_0, set for each column when a row first shows it, holds directions that the rows so
 far do not determine; it moves linearisation points and never enters the equation of the result. What expansions leave
 out is measured on a sample of rows (`row_sample`) and solved for, so that the result is the root of the rows' own
-equation for all purposes; for a quadratic loss it is so exactly. Rows of a chunk that is not full are expanded when a
-result is asked for.
+equation for all purposes; for a loss that is known to be quadratic it is so exactly, and nothing is measured. Rows of a
+chunk that is not full are expanded when a result is asked for.
 
 Errors: batch jackknife under a quadratic spectral kernel, degrees of freedom of each coefficient
 (`halfwidth.equation.errors`; `halfwidth.equation.field_errors` where there is no loss; `given_store`).
@@ -39,6 +39,7 @@ from halfwidth.learners.auto.field import Field, field_of
 from halfwidth.learners.auto.given_store import empty_store, power_of_two
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.problems import Problem
+from halfwidth.problems.row_losses import is_quadratic
 from halfwidth.state.schema import validate
 
 CHUNK_ROWS = 1_024
@@ -61,6 +62,7 @@ class GivenRows:
     def __init__(self, problem: Problem, theta_0: Vector, *, differences: bool) -> None:
         dim = problem.dim
         self.problem, self.differences = problem, differences
+        self.quadratic = not differences and is_quadratic(problem)
         self.theta_0, self.theta = theta_0.copy(), theta_0.copy()
         self.chunk, self.filled = np.empty((0, problem.row_size)), 0
         self.widths = DifferenceWidths(theta_0)
@@ -144,7 +146,10 @@ class GivenRows:
             system = ChunkSystem(self.store.curvature() + added, self.prior)
             target = self._root(system, added @ (point - self.theta_0) - g.sum(axis=0))
         self.store.add(edges, H @ (point - self.theta_0) - g, H)
-        self.sample.add(rows, point)
+        if self.quadratic:
+            self.sample.skip(len(rows))
+        else:
+            self.sample.add(rows, point)
         if not np.isfinite(target).all():
             raise Diverged(
                 f"non-finite numbers at row {self.store.rows:,}: look for extreme values in the {len(rows):,} rows up "
@@ -165,6 +170,8 @@ class GivenRows:
         """Whether what the expansion leaves out moves the root by little of its own noise."""
         if not (system.regular and np.isfinite(target).all()):
             return False
+        if self.quadratic:
+            return True
         with np.errstate(all="ignore"):
             there, squares = self.field.moments(target, rows)
             left = there - g - H @ (target - self.theta)
@@ -199,7 +206,7 @@ class GivenRows:
         linear = self.theta_0 + inverse @ self.store.score()
         centre, before, error = linear, math.inf, np.zeros(len(linear))
         scale = np.sqrt(np.abs(np.diag(inverse)))
-        for _ in range(0 if self.rough else _ROUNDS):
+        for _ in range(0 if self.rough or self.quadratic else _ROUNDS):
             left, spread = self.sample.remainder(self.field, centre)
             error = np.sqrt(np.maximum(np.diag(inverse @ spread @ inverse.T), 0.0))
             target = linear - inverse @ left

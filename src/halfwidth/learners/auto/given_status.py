@@ -63,7 +63,7 @@ class Known:
 
 def collapsed(engine: GivenRows, centre: Vector, before: Vector) -> NDArray[np.bool_]:
     """Whose curvature at the centre is a small share of what it was at the linearisation points."""
-    if engine.rough:
+    if engine.rough or engine.quadratic:
         return np.zeros(len(centre), dtype=np.bool_)
     return np.asarray(np.abs(engine.sample.curvatures(engine.field, centre)) < COLLAPSED * np.abs(before))
 

@@ -1,7 +1,7 @@
 """Compiled sums over the rows of given chunks: gradients and Hessians of pieces, moments of gradients.
 
-The Hessians of a piece, w u u' + c I row by row, are added up by matrix products over blocks of rows that stay in the
-processor's cache. Differences make one column after the other, each from gradient sums at a shifted point.
+The Hessians of a piece, w u u' + c I row by row, are added up by products of sqrt(|w|) u over blocks of rows that stay
+in the processor's cache. Differences make one column after the other, each from gradient sums at a shifted point.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from halfwidth.kernels.arrays import Function, Indices, Vector
-from halfwidth.kernels.products import add_symmetric
+from halfwidth.kernels.products import add_square
 
 _BLOCK_ROWS = 128
 
@@ -19,21 +19,33 @@ def expanded_pieces(gradient: Function, hessian: Function) -> Function:
 
     def sum_pieces(point: Vector, params: Vector, rows: Vector, edges: Indices, g: Vector, H: Vector) -> None:
         dim = point.shape[0]
-        grad, directions, weighted = np.empty(dim), np.empty((_BLOCK_ROWS, dim)), np.empty((_BLOCK_ROWS, dim))
+        grad, total, block = np.empty(dim), np.empty(dim), np.empty((_BLOCK_ROWS, dim))
         for piece in range(edges.shape[0] - 1):
-            total, shift = g[piece], 0.0
+            shift = 0.0
+            total[:] = 0.0
             for first in range(edges[piece], edges[piece + 1], _BLOCK_ROWS):
-                count = min(_BLOCK_ROWS, edges[piece + 1] - first)
-                for i in range(count):
-                    row, u = rows[first + i], directions[i]
+                front, back = 0, _BLOCK_ROWS  # rows that curve downwards are put at the end of the block
+                for i in range(first, min(first + _BLOCK_ROWS, edges[piece + 1])):
+                    row, u = rows[i], block[front]
                     gradient(point, row, params, grad)
                     w, c = hessian(point, row, params, u)
                     shift += c
                     for j in range(dim):
                         total[j] += grad[j]
-                        weighted[i, j] = w * u[j]
-                add_symmetric(directions[:count], weighted[:count], H[piece].T)
+                    root = np.sqrt(abs(w))
+                    if w < 0.0:
+                        back -= 1
+                        for j in range(dim):
+                            block[back, j] = root * u[j]
+                    else:
+                        front += 1
+                        for j in range(dim):
+                            u[j] *= root
+                add_square(block[:front], 1.0, H[piece].T)
+                if back < _BLOCK_ROWS:
+                    add_square(block[back:], -1.0, H[piece].T)
             for i in range(dim):
+                g[piece, i] += total[i]
                 H[piece, i, i] += shift
                 for j in range(i):
                     H[piece, j, i] = H[piece, i, j]

@@ -45,6 +45,10 @@ class RowSample:
         self.count = new.stop
         self.seen += len(rows)
 
+    def skip(self, rows: int) -> None:
+        """Keep none of the next rows: their expansions leave nothing out."""
+        self.seen += rows
+
     def reader(self) -> RowSample:
         """The same sample, to which rows can be added for reading: those lie beyond the rows of this one."""
         return copy(self)
