@@ -88,6 +88,65 @@ def test_sums_of_pieces_are_those_of_their_rows(name):
     np.testing.assert_allclose(squares, np.square(row_g).sum(axis=0), rtol=1e-12)
 
 
+def wavy_gradient(theta, row, params, grad):
+    grad[:] = np.sin(row[:2] @ theta) * row[:2]
+
+
+def wavy_hessian(theta, row, params, direction):
+    direction[:] = row[:2]
+    return np.cos(row[:2] @ theta), 0.25
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_rows_that_curve_downwards_are_taken_away(compiled):
+    functions = (njit(wavy_gradient), njit(wavy_hessian)) if compiled else (wavy_gradient, wavy_hessian)
+    world = Problem(2, functions[0], hessian=functions[1], row_size=2)
+    rows, theta = 3.0 * np.random.default_rng(0).standard_normal((300, 2)), np.array([0.5, -1.0])
+    weights = np.cos(rows @ theta)
+    assert (weights < 0.0).sum() > 100
+    _, H = StaticField(world).pieces(theta, rows, np.array([0, 3, 300]))
+    for some, found in zip((slice(0, 3), slice(3, 300)), H, strict=True):
+        expected = (rows[some].T * weights[some]) @ rows[some] + 0.25 * len(weights[some]) * np.eye(2)
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+
+
+@njit
+def own_gradient(theta, row, params, grad):
+    grad[:] = (np.dot(row[:-1], theta) - row[-1]) * row[:-1]
+
+
+@njit
+def own_hessian(theta, row, params, direction):
+    direction[:] = row[:-1]
+    return 1.0, 0.0
+
+
+def test_a_loss_known_to_be_quadratic_ends_where_any_loss_does():
+    """Nothing is measured of what expansions leave out: the same as where it is measured, and found to be nothing."""
+    known = problem("iid-linear", dim=4)
+    rows = rows_of(known, 9_000)
+    rows[:, 0] += 5.0
+    unknown = Problem(4, own_gradient, hessian=own_hessian, row_size=5)
+    (one, fast), (other, slow) = (
+        (learner, learner.result()) for learner in (Auto(w).consume(rows) for w in (known, unknown))
+    )
+    assert (one._free.quadratic, one._free.sample.count) == (True, 0)
+    assert (other._free.quadratic, other._free.sample.count > 1_024) == (False, True)
+    np.testing.assert_allclose(fast.params, slow.params, rtol=1e-10)
+    np.testing.assert_allclose(fast.covariance, slow.covariance, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(fast.df, slow.df, rtol=1e-10)
+    assert fast.diagnostics.flags == slow.diagnostics.flags == ()
+
+
+def test_a_rare_column_of_a_quadratic_loss_is_no_separation():
+    """The sample of rows may miss all that show it."""
+    world = problem("iid-linear", dim=3)
+    rows = rows_of(world, 30_000)
+    rows[:, 2] = 0.0
+    rows[[5_003, 14_001, 28_000], 2] = 1.0
+    assert Auto(world).consume(rows).result().coefficient_status == ("ok", "ok", "rare")
+
+
 def test_chunks_grow_and_do_not_depend_on_how_rows_come():
     world = problem("iid-linear", dim=2)
     rows = rows_of(world, 70_000)

@@ -8,7 +8,7 @@ import pytest
 import halfwidth as hw
 from halfwidth.equation import BatchStore, Equation, capacity_for, inverse, jackknife, solve_spd
 from halfwidth.equation.errors import jackknife_errors
-from halfwidth.equation.jackknife import Deletions
+from halfwidth.equation.jackknife import Deletions, solutions
 from halfwidth.equation.linear_algebra import whitening
 from halfwidth.equation.wide_errors import wide_errors
 from halfwidth.errors import BadState, InputError, NotIdentified
@@ -175,6 +175,25 @@ def test_degrees_of_freedom_are_the_two_moments_of_the_quadratic_form(bandwidth,
         )
         assert df == pytest.approx(np.trace(W @ gamma) ** 2 / np.trace(W @ gamma @ W @ gamma), rel=1e-8)
     assert found[2] < 2.5 < 4.0 < found[1]
+
+
+@pytest.mark.parametrize("small", [0, 99], ids=["one by one", "together"])
+def test_deletions_are_inverses_and_pseudo_inverses(small, monkeypatch):
+    """Seven batches, the second of them too large for a sure inverse, the fifth with all there is of one direction."""
+    monkeypatch.setattr(jackknife, "_SMALL", small)
+    monkeypatch.setattr(jackknife, "_AT_ONCE", 50)
+    rng = np.random.default_rng(0)
+    roots, right = 0.1 * rng.standard_normal((7, 4, 4)), rng.standard_normal((3, 4))
+    M = roots @ roots.transpose(0, 2, 1)
+    M[1] += 0.7 * np.eye(4)
+    alone = np.array([0.6, 0.0, 0.8, 0.0])
+    P = np.eye(4) - np.outer(alone, alone)
+    M[4] = P @ M[4] @ P + np.outer(alone, alone)
+    found, lone = solutions(M, right)
+    expected = right @ np.linalg.pinv(np.eye(4) - M, rcond=1e-9)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+    assert lone.shape == (4, 1)
+    assert abs(lone[:, 0] @ alone) == pytest.approx(1.0)
 
 
 def test_the_share_of_a_batch_is_the_information_that_goes_with_it():

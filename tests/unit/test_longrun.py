@@ -87,12 +87,13 @@ def test_student_law_matches_scipy():
 
 
 @pytest.mark.parametrize("columns", [3, 40])
-def test_toeplitz_products_are_those_of_the_matrix(columns):
+@pytest.mark.parametrize("m", [2, 3, 70, 71])
+def test_toeplitz_products_are_those_of_the_matrix(m, columns):
     rng = np.random.default_rng(0)
-    z, lags = rng.standard_normal((70, columns)), np.abs(np.subtract.outer(np.arange(70), np.arange(70)))
-    kernel = kernel_weights(70, 3.3)
+    z, lags = rng.standard_normal((m, columns)), np.abs(np.subtract.outer(np.arange(m), np.arange(m)))
+    kernel = kernel_weights(m, 3.3)
     np.testing.assert_allclose(toeplitz_product(kernel, z), kernel[lags] @ z, atol=1e-12)
-    kernels = rng.standard_normal((70, columns))
+    kernels = rng.standard_normal((m, columns))
     each = np.column_stack([kernels[:, j][lags] @ z[:, j] for j in range(columns)])
     np.testing.assert_allclose(toeplitz_product(kernels, z), each, atol=1e-11)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halfwidth.kernels.compile import kernel
-from halfwidth.kernels.products import add_symmetric, mirrored
+from halfwidth.kernels.products import add_square, add_symmetric, mirrored
 
 
 @kernel
@@ -33,6 +33,27 @@ def test_only_the_upper_triangle_is_written():
     add_twice(left, left, total)
     below_panels = np.add.outer(np.arange(100) // 32, -(np.arange(100) // 32)) > 0
     assert not total[below_panels].any()
+
+
+@kernel
+def add_and_take_away(rows, other, total):
+    add_square(rows, 1.0, total)
+    add_square(other, -1.0, total)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 50])
+@pytest.mark.parametrize("rows", [0, 1, 128])
+def test_squares_are_added_with_their_sign(size, rows):
+    rng = np.random.default_rng(size)
+    one, other = rng.standard_normal((rows, size)), rng.standard_normal((3, size))
+    start = rng.standard_normal((size, size))
+    total, plain = np.array(start, order="F"), np.array(start, order="F")
+    add_and_take_away(one, other, total)
+    add_and_take_away.python(one, other, plain)
+    expected = start + one.T @ one - other.T @ other
+    np.testing.assert_allclose(np.triu(total), np.triu(expected), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(plain, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(np.tril(total, -1), np.tril(start, -1))
 
 
 def test_plain_python_gives_the_same():

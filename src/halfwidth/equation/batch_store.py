@@ -112,7 +112,8 @@ class BatchStore(Stored):
             raise InputError.of("edges", f"hold at most {self.free_rows} rows until neighbours merge", int(sizes.sum()))
         to = slice(self.open, self.open + len(sizes))
         if H is not None:
-            self.sums.H[to] += H
+            self.sums.H[self.open] += H[0]
+            self.sums.H[self.open + 1 : to.stop] = H[1:]  # nothing is in those
             if self.single:
                 self._closed, self._lent = self._closed.copy() if self._lent else self._closed, False
                 for matrix in H:
@@ -143,7 +144,7 @@ class BatchStore(Stored):
         for array in self.sums:
             for a in range(0, pairs, step := max(1, _ENTRIES // max(array[0].size, 1))):
                 b = min(a + step, pairs)
-                array[a:b] = array[2 * a : 2 * b : 2] + array[2 * a + 1 : 2 * b : 2]
+                np.add(array[2 * a : 2 * b : 2], array[2 * a + 1 : 2 * b : 2], out=array[a:b])
             if odd:
                 array[pairs] = array[2 * pairs]
             array[pairs + odd : used] = 0.0

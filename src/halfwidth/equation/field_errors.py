@@ -77,7 +77,7 @@ def is_field(A: Vector) -> bool:
 
 @dataclass(frozen=True)
 class FieldDeletions(Deletions):
-    """As `Deletions`, with M = X_b, s = L r_b and N_b not symmetric; F stands for the batches' covariances (K, k, k)."""
+    """As `Deletions`, with M = X_b and s = L r_b, neither X_b nor N_b symmetric; F stands for the covariances of s."""
 
     F: Vector
 

@@ -145,7 +145,7 @@ class GivenRows:
             added = H.sum(axis=0)
             system = ChunkSystem(self.store.curvature() + added, self.prior)
             target = self._root(system, added @ (point - self.theta_0) - g.sum(axis=0))
-        self.store.add(edges, H @ (point - self.theta_0) - g, H)
+        self.store.add(edges, (H.reshape(-1, len(point)) @ (point - self.theta_0)).reshape(g.shape) - g, H)
         if self.quadratic:
             self.sample.skip(len(rows))
         else:
