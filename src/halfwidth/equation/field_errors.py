@@ -77,7 +77,7 @@ def is_field(A: Vector) -> bool:
 
 @dataclass(frozen=True)
 class FieldDeletions(Deletions):
-    """As `Deletions`, with M = X_b and s = L r_b, neither X_b nor N_b symmetric; F stands for the covariances of s."""
+    """As `Deletions`, with s = L r_b, N_b not symmetric and no M; F stands for the covariances of s (K, k, k)."""
 
     F: Vector
 
@@ -88,7 +88,7 @@ class FieldDeletions(Deletions):
         U, values, _ = np.linalg.svd(X)
         F = (U * values[:, None, :]) @ U.transpose(0, 2, 1)
         N, lone = _inverses(X)
-        return cls(sides.C, X, sides.C @ N, residuals @ sides.L.T, sides.C @ lone, F)
+        return cls(sides.C, X[:0].copy(), sides.C @ N, residuals @ sides.L.T, sides.C @ lone, F)
 
     def along(self, directions: Vector) -> FieldAlong:
         """What deletions do along the directions (m, d)."""

@@ -47,9 +47,9 @@ _AT_ONCE = 2**17
 
 @dataclass(frozen=True)
 class Deletions:
-    """C'H_b C for every batch (K, k, k), the p_b of all coordinates (K, d, k), and the residuals C'r_b (K, k).
+    """The p_b of all coordinates (K, d, k), the residuals C'r_b (K, k), and directions known from one batch alone.
 
-    `lone` spans the directions that are known from one batch alone.
+    M holds C'H_b C for every batch (K, k, k) where forms may be made of them, and nothing otherwise.
     """
 
     C: Vector
@@ -71,7 +71,7 @@ class Deletions:
             np.add(inside, inside.transpose(0, 2, 1), out=M[some])
             M[some] *= 0.5
         P, lone = solutions(M, C)
-        return cls(C, M, P, residuals @ C, C @ lone)
+        return cls(C, M if FreedomForms.fit(k) else M[:0].copy(), P, residuals @ C, C @ lone)
 
     def influences(self, directions: Vector) -> Vector:
         """u_b(v) for the directions (m, d), one in each column (K, m)."""
@@ -146,9 +146,10 @@ class Along:
             g = self.p[:, some] - self.w[some]
             g *= scale[some, None]
             Wg = toeplitz_product(kernel, g.reshape(K, -1)).reshape(g.shape)
-            first[some] -= np.einsum("bmk,bmk->m", g, Wg)
-            second[some] += np.square(g.transpose(1, 2, 0) @ Wg.transpose(1, 0, 2)).sum(axis=(1, 2))
-            second[some] -= 2.0 * np.einsum("bm,bmk,bmk->m", D[:, some], Wg, Wg)
+            S = g.transpose(1, 2, 0) @ Wg.transpose(1, 0, 2)
+            first[some] -= np.einsum("mkk->m", S)
+            second[some] += np.einsum("mkl,mkl->m", S, S)
+            second[some] -= 2.0 * np.einsum("bm,bm->m", D[:, some], np.einsum("bmk,bmk->bm", Wg, Wg))
         usable = (first > 0.0) & (second > 0.0)
         return np.asarray(np.where(usable, first**2 / np.where(usable, second, 1.0), 0.0))
 
