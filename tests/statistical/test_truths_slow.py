@@ -35,7 +35,7 @@ PROBLEMS = {
     "strategic-logistic": {"agents": 200, "dim": 3},
     "quantile-linear": {"tau": 0.8, "phi": 0.6, "psi": 0.6},
     "missing-normal": {},
-    "mixed-logistic": {"people": 20},
+    "mixed-logistic": {"people": 25},
     "adaptive-linear": {},
 }
 BATCH = 2_000

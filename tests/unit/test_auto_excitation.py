@@ -77,10 +77,3 @@ def test_theta_goes_to_the_root_once_feedback_is_known():
     assert late < 0.05 * early
     near = np.abs(learner.theta - learner.result().params) / learner.result().bse
     assert near.max() < 3.0
-
-
-@pytest.mark.parametrize("seed", [1085, 1344])
-def test_a_response_seen_through_a_mirror_is_doubted(seed):
-    """Theta crosses to where the spread is negative, and the slope that is seen on the way is that of no root."""
-    result = Auto(problem("mixed-logistic", people=25), seed=seed).run(125_000).result()
-    assert result.status != "ok"

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
 
 from halfwidth.errors import InputError
 from halfwidth.learners.warm_start import collect_rows
@@ -16,6 +18,7 @@ from halfwidth.problems.control.finite_mdp import (
 )
 from halfwidth.problems.control.policy_evaluation import Evaluation
 from halfwidth.problems.control.q_learning import solve_q_learning
+from halfwidth.problems.mixed_logistic import GRID, _population
 
 WORLDS = {
     "location-scale": {},
@@ -175,10 +178,46 @@ def test_the_poisson_equation_is_solved():
     np.testing.assert_allclose(g - P @ g, f - pi @ f, atol=1e-12)
 
 
-def test_a_population_whose_likelihood_newton_does_not_maximise_is_refused():
-    """With ten people the root is at a spread of zero, where the likelihood has a minimum in that direction."""
-    with pytest.raises(InputError, match="no maximum; change the seed"):
-        _ = problem("mixed-logistic", people=10).truth
+def test_a_population_without_a_spread_is_refused():
+    """The likelihood of these ten people grows as the spread falls to zero; that of another ten has a maximum."""
+    with pytest.raises(InputError, match="no maximum of this population's likelihood at a positive spread"):
+        _ = problem("mixed-logistic", people=10, seed=4).truth
+    assert np.isfinite(problem("mixed-logistic", people=10).truth.theta_star).all()
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_a_maximum_of_the_mixed_likelihood_is_that_of_a_slow_twin(seed):
+    """Sums over effects and labels written out, and scipy's simplex from elsewhere."""
+    world = problem("mixed-logistic", people=25, seed=seed)
+    X, Y = _population(25, 6, 1.0, seed)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(GRID)
+
+    def negative_log_likelihood(theta):
+        total = 0.0
+        for x, y in zip(X, Y, strict=True):
+            p = expit(x @ theta[:2] + np.exp(theta[2]) * nodes[:, None])
+            total -= np.log(weights @ np.prod(np.where(y == 1.0, p, 1.0 - p), axis=1))
+        return total
+
+    found = minimize(negative_log_likelihood, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-9})
+    np.testing.assert_allclose(found.x, world.theta_star, atol=1e-4)
+
+
+@pytest.mark.parametrize("theta", [[-0.3, 0.8, 0.2], [0.5, -1.0, -2.0], [0.0, 2.0, 1.5]])
+def test_no_row_of_mixed_logistic_bends_more_than_its_curvature(theta):
+    """Against differences of the field; half the bound would not do."""
+    world, theta = problem("mixed-logistic", people=25), np.array(theta)
+    rows, up, down = np.empty((200, world.row_size)), np.empty(3), np.empty(3)
+    collect_rows(world, np.random.default_rng(5), theta, np.array(world.state_0), rows)
+    shares = []
+    for row in rows:
+        columns = []
+        for step in 1e-5 * np.eye(3):
+            world.gradient(theta + step, row, world.params, up)
+            world.gradient(theta - step, row, world.params, down)
+            columns.append((up - down) / 2e-5)
+        shares.append(np.linalg.norm(np.column_stack(columns), 2) / world.curvature(theta, row, world.params))
+    assert 0.3 < max(shares) < 1.0
 
 
 @pytest.mark.parametrize(

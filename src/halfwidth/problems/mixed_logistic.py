@@ -2,14 +2,14 @@
 
 A fixed population of M individuals, i with observations (x_ij, y_ij) and an effect b_i of its own, that nobody sees:
 
-    P(y_ij = 1 | b_i) = s(x_ij'beta + tau b_i),   b_i in {g_1, ..., g_K} with weights w_k,
+    P(y_ij = 1 | b_i) = s(x_ij'beta + e^l b_i),   b_i in {g_1, ..., g_K} with weights w_k,
 
-the grid of Gauss and Hermite, a standard normal law for all purposes. theta = (beta, tau) maximises the likelihood with
-b_i summed out. At every row an individual is drawn, its b_i takes one Metropolis step (a neighbour on the grid,
-accepted by its posterior ratio while theta is deployed) and the field is the gradient of the completed negative
-log-likelihood,
+the grid of Gauss and Hermite, a standard normal law for all purposes. theta = (beta, l) maximises the likelihood with
+b_i summed out. The spread is e^l: it cannot change its sign, which would leave the likelihood as it is. At every row an
+individual is drawn, its b_i takes one Metropolis step (a neighbour on the grid, accepted by its posterior ratio while
+theta is deployed) and the field is the gradient of the completed negative log-likelihood,
 
-    f_i(b) = sum_j (s(x_ij'beta + tau b) - y_ij) (x_ij, b).
+    f_i(b) = sum_j (s(x_ij'beta + e^l b) - y_ij) (x_ij, e^l b).
 
 A row is (x_i1, ..., x_im, y_i1, ..., y_im, b). Its chain is finite. With pi_i the posterior, P_i the Metropolis kernel
 and f~_i = f_i - E_pi_i f_i,
@@ -18,7 +18,8 @@ and f~_i = f_i - E_pi_i f_i,
     S = (1/M) sum_i E_pi_i f_i f_i' + C_i + C_i',   C_i = E_pi_i f~_i (sum_h P_i^h f~_i)', h = 1, 2, ...:
 
 an individual is updated only when it is drawn, and draws of others in between add nothing. The truth is that of the
-population: theta* is its maximum likelihood, by Newton's method. M. Gu and F. Kong, PNAS 95 (1998).
+population: theta* is its maximum likelihood, by Newton's method, or by steps of the complete data's information where
+the likelihood bends the other way. M. Gu and F. Kong, PNAS 95 (1998).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from halfwidth.problems.control.finite_mdp import poisson_solution
 from halfwidth.problems.row_losses import sigmoid
 
 HEAD = 3
-GRID = 7
+GRID = 8
 _MOST_STEPS, _SETTLED = 100, 1e-12
 _POPULATION_SEED = 11
 
@@ -47,9 +48,9 @@ _POPULATION_SEED = 11
 def log_likelihood(theta: Vector, params: Vector, first: int, size: int, b: float) -> float:
     """Of the observations that begin at `first` in `params`, given the effect b."""
     dim = theta.shape[0]
-    total = 0.0
+    effect, total = math.exp(theta[dim - 1]) * b, 0.0
     for j in range(size):
-        eta = theta[dim - 1] * b
+        eta = effect
         for i in range(dim - 1):
             eta += theta[i] * params[first + j * (dim - 1) + i]
         y = params[first + size * (dim - 1) + j]
@@ -81,38 +82,38 @@ def sample_mixed_logistic(rng: Generator, theta: Vector, state: Vector, params: 
 def mixed_logistic_gradient(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
     """f_i(b)."""
     dim, size = theta.shape[0], int(params[1])
-    b = row[row.shape[0] - 1]
+    effect = math.exp(theta[dim - 1]) * row[row.shape[0] - 1]
     for i in range(dim):
         grad[i] = 0.0
     for j in range(size):
-        eta = theta[dim - 1] * b
+        eta = effect
         for i in range(dim - 1):
             eta += theta[i] * row[j * (dim - 1) + i]
         residual = sigmoid(eta) - row[size * (dim - 1) + j]
         for i in range(dim - 1):
             grad[i] += residual * row[j * (dim - 1) + i]
-        grad[dim - 1] += residual * b
+        grad[dim - 1] += residual * effect
 
 
 @jitable
 def mixed_logistic_curvature(theta: Vector, row: Vector, params: Vector) -> float:
-    """A quarter of the squared length of all (x_ij, b)."""
+    """A quarter of the squared length of all (x_ij, e^l b), and e^l |b| for every label: the effect bends with l."""
     dim, size = theta.shape[0], int(params[1])
-    b = row[row.shape[0] - 1]
-    total = size * b * b
+    effect = abs(math.exp(theta[dim - 1]) * row[row.shape[0] - 1])
+    total = size * effect * (0.25 * effect + 1.0)
     for j in range(size * (dim - 1)):
-        total += row[j] * row[j]
-    return float(0.25 * total)
+        total += 0.25 * row[j] * row[j]
+    return float(total)
 
 
 def mixed_logistic(*, people: int = 50, size: int = 6, spread: float = 1.0, seed: int = 0) -> Problem:
-    """Two slopes and the spread of a random intercept, for a made-up population of `people` with `size` labels each."""
+    """An intercept, a slope and the log of the random intercepts' spread: `people` made up, with `size` labels each."""
     check_count("people", people, at_least=10)
     check_count("size", size, at_least=2)
     if not (np.isfinite(spread) and spread > 0.0):
         raise InputError.of("spread", "be positive and finite", spread)
     X, Y = _population(people, size, spread, seed)
-    nodes, weights = np.polynomial.hermite_e.hermegauss(GRID)
+    nodes, weights = _grid()
     data = np.concatenate([X.reshape(people, -1), Y], axis=1)
     head = [people, size, GRID]
     return Problem(
@@ -121,13 +122,18 @@ def mixed_logistic(*, people: int = 50, size: int = 6, spread: float = 1.0, seed
         sample_mixed_logistic,
         mixed_logistic_curvature,
         row_size=data.shape[1] + 1,
-        params=np.concatenate([head, nodes, np.log(weights / weights.sum()), data.ravel()]),
-        theta_0=np.array([0.0, 0.0, 0.5]),
-        state_0=np.full(people, float(GRID // 2)),
+        params=np.concatenate([head, nodes, np.log(weights), data.ravel()]),
+        state_0=np.searchsorted(np.cumsum(weights), (np.arange(people) + 0.5) / people),
         name="mixed-logistic",
         settings={"people": people, "size": size, "spread": spread, "seed": seed},
         solve=partial(solve_mixed_logistic, people, size, spread, seed),
     )
+
+
+def _grid() -> tuple[Vector, Vector]:
+    """g and w. Without a point at 0, where the field would not depend on l and chains would stay when l is large."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(GRID)
+    return nodes, weights / weights.sum()
 
 
 @lru_cache(maxsize=8)
@@ -143,43 +149,47 @@ class _Moments:
     """Fields, Hessians and posteriors of all individuals at a theta, over the grid."""
 
     def __init__(self, X: Vector, Y: Vector, theta: Vector) -> None:
-        nodes, weights = np.polynomial.hermite_e.hermegauss(GRID)
+        nodes, weights = _grid()
         people, size = Y.shape
         wide = np.broadcast_to(X[:, None], (people, GRID, size, 2))
-        b = np.broadcast_to(nodes[None, :, None, None], (people, GRID, size, 1))
-        Z = np.concatenate([wide, b], axis=-1)  # (people, grid, size, 3)
-        eta = Z @ theta
-        s = 1.0 / (1.0 + np.exp(-eta))
+        effect = np.broadcast_to(np.exp(theta[2]) * nodes[None, :, None, None], (people, GRID, size, 1))
+        Z = np.concatenate([wide, effect], axis=-1)  # (people, grid, size, 3), of d eta / d theta
+        eta = Z @ np.array([theta[0], theta[1], 1.0])
+        s = np.exp(-np.logaddexp(0.0, -eta))
         self.fields = np.einsum("pgj,pgji->pgi", s - Y[:, None], Z)
-        self.hessians = np.einsum("pgj,pgji,pgjk->pgik", s * (1.0 - s), Z, Z)
-        self.log_joint = (Y[:, None] * eta - np.logaddexp(0.0, eta)).sum(axis=-1) + np.log(weights / weights.sum())
+        self.information = np.einsum("pgj,pgji,pgjk->pgik", s * (1.0 - s), Z, Z)
+        self.log_joint = (Y[:, None] * eta - np.logaddexp(0.0, eta)).sum(axis=-1) + np.log(weights)
         likelihood = np.exp(self.log_joint - self.log_joint.max(axis=1, keepdims=True))
         self.posterior = likelihood / likelihood.sum(axis=1, keepdims=True)
         self.means = np.einsum("pg,pgi->pi", self.posterior, self.fields)
         self.centred = self.fields - self.means[:, None]
 
+    def complete(self) -> Vector:
+        """The information of data whose effects are known."""
+        return np.asarray(np.einsum("pg,pgik->ik", self.posterior, self.information) / len(self.means))
+
     def jacobian(self) -> Vector:
-        """A."""
-        expected = np.einsum("pg,pgik->ik", self.posterior, self.hessians)
-        missing = np.einsum("pg,pgi,pgk->ik", self.posterior, self.centred, self.centred)
-        return np.asarray((expected - missing) / len(self.means))
+        """A: in l the Hessian has the field once more, as e^l is its own derivative."""
+        missing = np.einsum("pg,pgi,pgk->ik", self.posterior, self.centred, self.centred) / len(self.means)
+        return np.asarray(self.complete() + np.diag([0.0, 0.0, self.means[:, 2].mean()]) - missing)
 
 
 def solve_mixed_logistic(people: int, size: int, spread: float, seed: int) -> Truth:
     """theta* and Sigma; symbols as in the module's text."""
     X, Y = _population(people, size, spread, seed)
-    theta = np.array([-0.3, 0.8, spread])
+    theta = np.array([-0.3, 0.8, math.log(spread)])
     for _ in range(_MOST_STEPS):
         at = _Moments(X, Y, theta)
-        step = np.linalg.solve(at.jacobian(), at.means.mean(axis=0))
+        bends = np.linalg.eigvalsh(at.jacobian())[0] > 0.0
+        step = np.linalg.solve(at.jacobian() if bends else at.complete(), at.means.mean(axis=0))
         theta = theta - step / max(1.0, float(np.linalg.norm(step)))
-        if np.linalg.norm(step) < _SETTLED:
+        if bends and np.linalg.norm(step) < _SETTLED:
             break
     else:
-        raise InputError("the likelihood of this population has no maximum that Newton's method finds; change the seed")
+        raise InputError(
+            "Newton's method finds no maximum of this population's likelihood at a positive spread; change the seed"
+        )
     at = _Moments(X, Y, theta)
-    if np.linalg.eigvalsh(at.jacobian()).min() <= 0.0:
-        raise InputError("Newton's method ends where the likelihood of this population has no maximum; change the seed")
     S = np.einsum("pg,pgi,pgk->ik", at.posterior, at.fields, at.fields)
     for log_joint, pi, centred in zip(at.log_joint, at.posterior, at.centred, strict=True):
         P = metropolis_kernel(log_joint)
