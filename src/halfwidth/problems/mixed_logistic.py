@@ -6,13 +6,13 @@ A fixed population of M individuals, i with observations (x_ij, y_ij) and an eff
 
 the grid of Gauss and Hermite, a standard normal law for all purposes. theta = (beta, l) maximises the likelihood with
 b_i summed out. The spread is e^l: it cannot change its sign, which would leave the likelihood as it is. At every row an
-individual is drawn, its b_i takes one Metropolis step (a neighbour on the grid, accepted by its posterior ratio while
-theta is deployed) and the field is the gradient of the completed negative log-likelihood,
+individual is drawn, its b_i takes five Metropolis steps (to a neighbour on the grid, accepted by its posterior ratio
+while theta is deployed) and the field is the gradient of the completed negative log-likelihood,
 
     f_i(b) = sum_j (s(x_ij'beta + e^l b) - y_ij) (x_ij, e^l b).
 
-A row is (x_i1, ..., x_im, y_i1, ..., y_im, b). Its chain is finite. With pi_i the posterior, P_i the Metropolis kernel
-and f~_i = f_i - E_pi_i f_i,
+A row is (x_i1, ..., x_im, y_i1, ..., y_im, b). Its chain is finite. With pi_i the posterior, P_i the kernel of five
+steps and f~_i = f_i - E_pi_i f_i,
 
     A = (1/M) sum_i E_pi_i hess - Cov_pi_i f_i         (T. Louis, JRSS B 44, 1982),
     S = (1/M) sum_i E_pi_i f_i f_i' + C_i + C_i',   C_i = E_pi_i f~_i (sum_h P_i^h f~_i)', h = 1, 2, ...:
@@ -40,6 +40,7 @@ from halfwidth.problems.row_losses import sigmoid
 
 HEAD = 3
 GRID = 8
+MOVES = 5
 _MOST_STEPS, _SETTLED = 100, 1e-12
 _POPULATION_SEED = 11
 
@@ -60,19 +61,20 @@ def log_likelihood(theta: Vector, params: Vector, first: int, size: int, b: floa
 
 @jitable
 def sample_mixed_logistic(rng: Generator, theta: Vector, state: Vector, params: Vector, row: Vector) -> None:
-    """Draw an individual and move its effect, whose place on the grid is in the state, by one Metropolis step."""
+    """Draw an individual and move its effect, whose place on the grid is in the state, by Metropolis steps."""
     people, size, points = int(params[0]), int(params[1]), int(params[2])
     length = row.shape[0] - 1
     i = int(rng.random() * people)
     first = HEAD + 2 * points + i * length
     at = int(state[i])
-    to = at + (1 if rng.random() < 0.5 else -1)
-    if 0 <= to < points:
-        here = log_likelihood(theta, params, first, size, params[HEAD + at]) + params[HEAD + points + at]
-        there = log_likelihood(theta, params, first, size, params[HEAD + to]) + params[HEAD + points + to]
-        if math.log(rng.random()) < there - here:
-            at = to
-            state[i] = float(at)
+    here = log_likelihood(theta, params, first, size, params[HEAD + at]) + params[HEAD + points + at]
+    for _ in range(MOVES):
+        to = at + (1 if rng.random() < 0.5 else -1)
+        if 0 <= to < points:
+            there = log_likelihood(theta, params, first, size, params[HEAD + to]) + params[HEAD + points + to]
+            if math.log(rng.random()) < there - here:
+                at, here = to, there
+    state[i] = float(at)
     for j in range(length):
         row[j] = params[first + j]
     row[length] = params[HEAD + at]
@@ -192,7 +194,7 @@ def solve_mixed_logistic(people: int, size: int, spread: float, seed: int) -> Tr
     at = _Moments(X, Y, theta)
     S = np.einsum("pg,pgi,pgk->ik", at.posterior, at.fields, at.fields)
     for log_joint, pi, centred in zip(at.log_joint, at.posterior, at.centred, strict=True):
-        P = metropolis_kernel(log_joint)
+        P = np.linalg.matrix_power(metropolis_kernel(log_joint), MOVES)
         later = centred.T @ (pi[:, None] * poisson_solution(P, pi, P @ centred))
         S += later + later.T
     inverse = np.linalg.inv(at.jacobian())
