@@ -1,4 +1,4 @@
-"""A logistic model with a random effect: `mixed-logistic`, by stochastic approximation with a Metropolis step inside.
+"""A logistic model with a random effect: `mixed-logistic`, by stochastic approximation with Metropolis steps inside.
 
 A fixed population of M individuals, i with observations (x_ij, y_ij) and an effect b_i of its own, that nobody sees:
 
