@@ -14,6 +14,7 @@ from halfwidth.learners.auto import given
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.problems import problem
 from halfwidth.state.checkpoint import read_checkpoint, write_checkpoint
+from halfwidth.state.compare import first_difference
 
 WORLDS = {
     "run": (problem("swap-game", rho=0.9), {}),
@@ -70,6 +71,20 @@ def test_pieces_are_the_whole(way):
     for first, end in ((0, 777), (777, 3_840), (3_840, 6_001), (6_001, N)):
         go_on(pieces, way, first, end)
     assert_same(pieces, go_on(fresh(way), way, 0, N))
+
+
+@pytest.mark.parametrize("way", [way for way in WORLDS if way.startswith("consume")])
+@pytest.mark.parametrize("seen", [0, 3_000])
+def test_a_long_call_with_a_late_bad_row_is_refused_whole(way, seen):
+    learner, other = (go_on(fresh(way), way, 0, seen) if seen else fresh(way) for _ in range(2))
+    watcher, before = learner.watchers[0], learner.to_state()
+    rows = np.tile(rows_of(WORLDS[way][0]), (17, 1))
+    rows[150_000, 1] = np.inf
+    with pytest.raises(InputError, match=r"row 150000 of this call has inf in column 1\. No row of the call"):
+        learner.consume(rows)
+    assert learner.watchers[0] is watcher
+    assert first_difference(learner.to_state(), before) is None
+    assert_same(go_on(learner, way, seen, N), go_on(other, way, seen, N))
 
 
 def test_a_state_of_another_problem_is_refused():

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halfwidth import PowerStep, learners
+from halfwidth import PowerStep, learners, watchers
 from halfwidth.errors import BadState, InputError, NotEnoughData
 from halfwidth.learners.base import Learner
 from halfwidth.learners.own_result import OwnResult
 from halfwidth.learners.warm_start import collect_rows, warm_theta
 from halfwidth.problems import problem
 from halfwidth.state.checkpoint import read_checkpoint, write_checkpoint
+from halfwidth.watchers.wrapping_watcher import WrappingWatcher
 from recorder import Recorder
 
 DIM = 3
@@ -309,6 +310,70 @@ def test_a_call_with_a_row_that_is_not_finite_is_refused_whole(kind, warm_start)
             learner.consume(broken)
         assert_equal_states(learner.to_state(), before)
         assert_same_steps(learner.consume(rows), fresh(kind, warm_start=warm_start).consume(rows))
+
+
+def refuses_a_long_call(learner):
+    """A bad row in the last chunk of a long call; the learner and the very objects that watch it stay as they were."""
+    attached, before = learner.watchers, learner.to_state()
+    rows = np.tile(given_rows(1_000, seed=4), (20, 1))
+    rows[17_003, 1] = np.nan
+    with pytest.raises(
+        InputError, match=r"row 17003 of this call has nan in column 1\. No row of the call was learned$"
+    ):
+        learner.consume(rows)
+    assert all(one is other for one, other in zip(learner.watchers, attached, strict=True))
+    assert_equal_states(learner.to_state(), before)
+
+
+@every_learner
+@pytest.mark.parametrize("start", [{}, {"warm_start": 300}, {"burn_in": 9_000}])
+def test_a_long_call_with_a_late_bad_row_is_refused_whole(kind, start):
+    def watched():
+        attached = [watcher(DIM) for watcher in (watchers.OverlappingBatchMeans, watchers.EqualBatchMeans)]
+        return kind.learner(WORLD, step=STEP, watchers=attached, seed=3, **kind.options, **start)
+
+    rows = given_rows(500)
+    learner, other = watched().consume(rows[:200]), watched().consume(rows[:200])
+    refuses_a_long_call(learner)
+    assert_equal_states(learner.consume(rows[200:]).to_state(), other.consume(rows[200:]).to_state())
+
+
+WATCHERS = {
+    "overlapping": watchers.OverlappingBatchMeans,
+    "overlapping-diagonal": lambda dim: watchers.OverlappingBatchMeans(dim, view="diagonal"),
+    "overlapping-projection": lambda dim: watchers.OverlappingBatchMeans(
+        dim, view="projection", projection=np.ones((1, dim))
+    ),
+    "equal": watchers.EqualBatchMeans,
+    "fixed": watchers.FixedBatchMeans,
+    "increasing": lambda dim: watchers.IncreasingBatchMeans(dim, planned_rows=5_000),
+    "flat-top": watchers.FlatTopBatchMeans,
+    "spectral": watchers.SpectralVariance,
+    "random-scaling": watchers.RandomScaling,
+    "functional-scaling": lambda dim: watchers.FunctionalScaling(dim, power=1.0, view="diagonal"),
+    "extrapolated": lambda dim: watchers.Extrapolated(dim, step=STEP),
+    "burn-in": lambda dim: watchers.BurnIn(lambda: watchers.EqualBatchMeans(dim)),
+    "sequence": lambda dim: watchers.ConfidenceSequence(watchers.EqualBatchMeans(dim)),
+}
+
+
+def test_every_kind_of_watcher_is_in_the_table():
+    kinds = {getattr(watchers, name) for name in watchers.__all__} - {watchers.Watcher}
+    assert kinds == {type(make(DIM)) for make in WATCHERS.values()}
+
+
+@pytest.mark.parametrize("make", WATCHERS.values(), ids=WATCHERS)
+@pytest.mark.parametrize("seen", [0, 700])
+def test_every_watcher_of_a_refused_call_stays_as_it_was(make, seen):
+    rows = given_rows(1_000)
+    watcher, other = make(DIM), make(DIM)
+    inner = watcher.reported if isinstance(watcher, WrappingWatcher) else watcher
+    learner, untouched = (learners.SGD(WORLD, watchers=[w]).consume(rows[:seen]) for w in (watcher, other))
+    inner_before = inner.to_state()
+    refuses_a_long_call(learner)
+    assert_equal_states(inner.to_state(), inner_before)
+    assert_equal_states(learner.consume(rows[seen:]).to_state(), untouched.consume(rows[seen:]).to_state())
+    assert_equal_states(watcher.to_state(), other.to_state())
 
 
 @every_learner

@@ -8,8 +8,12 @@ from hypothesis import strategies as st
 import twins
 from halfwidth import CappedSGD, ConstantStep, OverlappingBatchMeans, PowerStep, Problem, Threshold, TruncationSets
 from halfwidth.errors import Diverged, InputError
+from halfwidth.kernels.rows import finite_rows
 from halfwidth.learners import LEARNERS, SGD, Learner, TruncatedSGD
+from halfwidth.learners.undo import Before
 from halfwidth.problems import problem
+from halfwidth.state.compare import first_difference
+from halfwidth.watchers import BurnIn
 from halfwidth.watchers.base import Watcher
 from recorder import Recorder
 
@@ -264,6 +268,124 @@ def test_a_call_with_a_bad_row_is_refused_whole(kind, phases, at):
     assert watcher.n_seen == learner.n_iterates
     resumed = learner.consume(rows[10:])
     np.testing.assert_allclose(resumed.theta_bar, kind(problem("iid-linear", dim=2), **phases).consume(rows).theta_bar)
+
+
+@pytest.fixture
+def taken_back(monkeypatch):
+    """Counts the calls that were begun and taken back."""
+    counted = []
+
+    class Counting(Before):
+        def put_back(self, learner):
+            counted.append(learner.n_seen)
+            super().put_back(learner)
+
+    monkeypatch.setattr("halfwidth.learners.base.Before", Counting)
+    return counted
+
+
+class QuietSGD(SGD):
+    """A loop of its own might look at nothing."""
+
+
+@pytest.mark.parametrize(
+    ("learner", "options", "rows", "expected"),
+    [
+        (SGD, {}, 20_000, [16_384]),
+        (CappedSGD, {"watchers": [OverlappingBatchMeans(2)]}, 20_000, [16_384]),
+        (SGD, {}, 8_192, []),  # one chunk
+        (SGD, {"warm_start": 5}, 20_000, []),
+        (SGD, {"watchers": [Recorder(2)]}, 20_000, []),  # it may do more than change itself
+        (SGD, {"watchers": [BurnIn(lambda: OverlappingBatchMeans(2))]}, 20_000, []),
+        (TruncatedSGD, {}, 20_000, []),
+        (QuietSGD, {}, 20_000, []),
+    ],
+)
+def test_only_long_calls_of_what_can_be_put_back_are_taken_back(taken_back, learner, options, rows, expected):
+    given_rows = np.random.default_rng(0).standard_normal((rows, 3))
+    given_rows[-1, 2] = -np.inf
+    run = learner(problem("iid-linear", dim=2), **options)
+    with pytest.raises(
+        InputError, match=rf"rows must be finite; row {rows - 1} of this call has -inf in column 2\. No"
+    ):
+        run.consume(given_rows)
+    assert (taken_back, run.n_seen) == (expected, 0)
+    assert all(watcher.n_seen == 0 for watcher in run.watchers)
+
+
+def test_many_dimensions_are_looked_at_first(taken_back):
+    """A copy of d^2 numbers for a few rows would cost more."""
+    for rows, times in ((19_000, 0), (19_200, 1)):
+        given_rows = np.zeros((rows, 301))
+        given_rows[-1, 0] = np.nan
+        with pytest.raises(InputError, match=f"row {rows - 1} of this call has nan"):
+            SGD(problem("iid-linear", dim=300)).consume(given_rows)
+        assert len(taken_back) == times
+
+
+def test_plain_python_functions_are_looked_at_first(taken_back):
+    world = problem("iid-linear", dim=2)
+    own = Problem(2, lambda *arguments: world.gradient(*arguments), row_size=3)
+    rows = np.full((9_000, 3), 1e308)
+    rows[-1, 0] = np.nan
+    with pytest.raises(InputError, match="row 8999 of this call has nan"):
+        SGD(own).consume(rows)
+    assert taken_back == []
+
+
+def test_a_bad_row_is_named_also_after_the_iterates_diverged(taken_back):
+    rows = np.random.default_rng(0).standard_normal((20_000, 3))
+    learner = SGD(problem("iid-linear", dim=2), step=ConstantStep(50.0))
+    before = learner.to_state()["theta"]
+    rows[-1, 1] = np.nan
+    with pytest.raises(InputError, match="row 19999 of this call has nan") as refused:
+        learner.consume(rows)
+    assert refused.value.__suppress_context__
+    assert (taken_back, learner.n_seen) == ([0], 0)
+    np.testing.assert_array_equal(learner.theta, before)
+    rows[-1, 1] = 0.0
+    with pytest.raises(Diverged):
+        learner.consume(rows)
+
+
+@pytest.mark.parametrize("huge", [1.7e308, -1e305])
+def test_finite_numbers_whose_sum_overflows_are_learned(huge):
+    """The last columns are not read by the gradient."""
+    world = problem("iid-linear", dim=2)
+    rows = np.random.default_rng(0).standard_normal((20_000, 5))
+    wide = Problem(2, world.gradient, row_size=5, params=world.params)
+    expected = SGD(wide).consume(rows).theta
+    rows[50:19_000, 3:] = huge
+    learner = SGD(wide).consume(rows)
+    np.testing.assert_array_equal(learner.theta, expected)
+    state = learner.to_state()
+    rows[19_500, 4] = np.nan
+    with pytest.raises(InputError, match="row 19500 of this call has nan in column 4"):
+        learner.consume(rows)
+    np.testing.assert_array_equal(learner.to_state()["theta"], state["theta"])
+
+
+def test_watchers_whose_sums_overflowed_are_put_back_too(taken_back):
+    rows = np.random.default_rng(0).standard_normal((20_000, 3)) * [1.0, 1.0, 1e200]
+    with np.errstate(all="ignore"):
+        learner = SGD(problem("iid-linear", dim=2), watchers=[OverlappingBatchMeans(2)]).consume(rows)
+        before = learner.to_state()
+        assert not np.isfinite(before["watchers"][0]["scatter"]).all()
+        rows[-1, 0] = np.nan
+        with pytest.raises(InputError, match="row 19999 of this call has nan"):
+            learner.consume(rows)
+    assert taken_back == [36_384]
+    assert first_difference(learner.to_state(), before) is None
+
+
+@pytest.mark.parametrize("huge", [1.0, 1e308])
+def test_the_first_row_that_is_not_finite_is_found(huge):
+    rows = np.full((100, 3), huge)
+    assert finite_rows(rows[:0]) == 0
+    assert finite_rows(rows) == 100
+    for row, column, value in ((99, 2, np.nan), (40, 0, -np.inf), (40, 1, np.inf), (0, 0, np.nan)):
+        rows[row, column] = value
+        assert finite_rows(rows) == row
 
 
 def test_the_contracts_are_abstract():

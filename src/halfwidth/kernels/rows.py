@@ -1,7 +1,8 @@
 """The rows of a chunk inside a kernel: where they come from, and whether they are finite.
 
 A loop asks `sample` for every row. For rows that the problem draws this is the problem's sampler; for rows that are
-given it is `no_rows`, which leaves the row as it stands; they were checked by `checked_rows` before.
+given it is `no_rows`, which leaves the row as it stands. Given rows are finite when a loop gets them (`non_finite`), or
+the loop itself looks at each before it is learned (`with_row`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable, kernel
 
-_LARGEST = float(np.finfo(np.float64).max)
+LARGEST = float(np.finfo(np.float64).max)
+"""Of the finite numbers."""
 
 
 class RowData(NamedTuple):
@@ -54,27 +56,48 @@ def finite_row(row: Vector) -> bool:
     """Whether every number of the row is finite."""
     good = True
     for j in range(row.shape[0]):
-        good &= abs(row[j]) <= _LARGEST  # a sum of 0 * row[j] is taken for 0 by older compilers
+        good &= abs(row[j]) <= LARGEST  # a sum of 0 * row[j] is taken for 0 by older compilers
     return good
+
+
+@jitable
+def with_row(total: float, row: Vector) -> float:
+    """The total plus the numbers of a row: not finite if one of them is not, or if they overflow."""
+    for j in range(row.shape[0]):
+        total += row[j]
+    return total
+
+
+@jitable
+def without_row(total: float, row: Vector) -> float:
+    """In the place of `with_row`, where rows need not be looked at."""
+    return total
 
 
 @kernel
 def finite_rows(rows: Vector) -> int:
     """How many rows there are before the first that is not finite."""
+    if abs(with_row(0.0, rows.reshape(rows.size))) <= LARGEST:  # the fastest way to look at all of them
+        return len(rows)
     for i in range(rows.shape[0]):
         if not finite_row(rows[i]):
             return i
     return len(rows)
 
 
-def checked_rows(name: str, rows: ArrayLike, size: int, column_word: str, outcome: str) -> Vector:
-    """Rows (m, size) as an array of finite numbers, or an error that names the first that is not, and the outcome."""
+def shaped_rows(name: str, rows: ArrayLike, size: int) -> Vector:
+    """Rows as a contiguous array of shape (m, size)."""
     array = np.ascontiguousarray(rows, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != size:
         raise InputError.of(name, f"have shape (m, {size})", np.shape(rows))
-    row = finite_rows(array)
-    if row < len(array):
-        column = int(np.argmin(np.isfinite(array[row])))
-        where = f"row {row} of this call has {array[row, column]} in {column_word} {column}"
-        raise InputError(f"{name} must be finite; {where}. {outcome}")
     return array
+
+
+def non_finite(name: str, array: Vector, column_word: str, outcome: str) -> InputError | None:
+    """The error that names the first row that is not finite, if there is one, and the outcome."""
+    row = finite_rows(array)
+    if row == len(array):
+        return None
+    column = int(np.argmin(np.isfinite(array[row])))
+    where = f"row {row} of this call has {array[row, column]} in {column_word} {column}"
+    return InputError(f"{name} must be finite; {where}. {outcome}")

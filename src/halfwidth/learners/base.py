@@ -16,9 +16,11 @@ from halfwidth.checks import check_count
 from halfwidth.docstrings import share_arguments, share_parameters
 from halfwidth.errors import InputError
 from halfwidth.inference import Result
-from halfwidth.kernels.rows import checked_rows
+from halfwidth.kernels.arrays import Vector
+from halfwidth.kernels.rows import non_finite, shaped_rows
 from halfwidth.learners.learner_state import State, learner_state, restored_learner
 from halfwidth.learners.trajectory import Seed, Trajectory
+from halfwidth.learners.undo import Before, worth_undoing
 from halfwidth.problems import Problem
 from halfwidth.schedules import Schedule
 from halfwidth.state.guard import guard_of
@@ -119,13 +121,29 @@ class Learner(Trajectory):
         InputError
             The shape is wrong or a row is not finite; no row of the call was learned.
         """
-        array = checked_rows("rows", rows, self.problem.row_size, "column", "No row of the call was learned")
+        array = shaped_rows("rows", rows, self.problem.row_size)
+        undoable = self._finds_bad_rows() and worth_undoing(self, len(array))
+        refusal = None if undoable else _refusal(array)
+        if refusal is not None:
+            raise refusal
         with guard_of(self):
             self._enter("consume")
-            step = self._rows_at_once(len(array))
-            for at in range(0, len(array), step):
-                self._take(False, array[at : at + step])
+            before = Before(self) if undoable else None
+            try:
+                step = self._rows_at_once(len(array))
+                for at in range(0, len(array), step):
+                    self._take(False, array[at : at + step])
+            except Exception:
+                refusal = None if before is None else _refusal(array)
+                if before is None or refusal is None:
+                    raise
+                before.put_back(self)
+                raise refusal from None
         return self
+
+    def _finds_bad_rows(self) -> bool:
+        """Whether `_walk` raises at a given row that is not finite, before it is learned."""
+        return False
 
     def result(self, watcher: Watcher | None = None, critical: Critical = "calibrated") -> Result:
         """What can be said now.
@@ -213,3 +231,7 @@ class Learner(Trajectory):
             The state breaks a rule, or is of another kind of learner or of another problem; nothing was built.
         """
         return restored_learner(cls, state, problem)
+
+
+def _refusal(rows: Vector) -> InputError | None:
+    return non_finite("rows", rows, "column", "No row of the call was learned")

@@ -17,7 +17,7 @@ from halfwidth.errors import InputError
 from halfwidth.inference import Interval, LimitLaw, NormalLaw, Result
 from halfwidth.inference.diagnostics import Diagnostics
 from halfwidth.kernels.arrays import Vector
-from halfwidth.kernels.rows import checked_rows
+from halfwidth.kernels.rows import non_finite, shaped_rows
 from halfwidth.state.guard import guard_of, whole_only
 from halfwidth.state.schema import Stored
 
@@ -169,9 +169,12 @@ class Watcher(Stored, ABC):
         InputError
             The shape is wrong or a number is not finite; the watcher stays as it was.
         """
-        checked = checked_rows("thetas", thetas, self.dim, "coordinate", "The watcher stays as it was")
+        array = shaped_rows("thetas", thetas, self.dim)
+        refusal = non_finite("thetas", array, "coordinate", "The watcher stays as it was")
+        if refusal is not None:
+            raise refusal
         with guard_of(self):
-            self.take(checked)
+            self.take(array)
         return self
 
     def update(self, theta: ArrayLike) -> Self:

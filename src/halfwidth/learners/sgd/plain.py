@@ -14,21 +14,31 @@ import numpy as np
 
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Function, Indices, Vector
-from halfwidth.kernels.rows import Path, RowData
+from halfwidth.kernels.compile import Kernel, specialise
+from halfwidth.kernels.rows import LARGEST, Path, RowData, finite_row, no_rows, with_row, without_row
 from halfwidth.kernels.steps import capped_step, no_cap
 from halfwidth.learners.base import Learner
 from halfwidth.state.fields import Fields, Whole
 from halfwidth.state.schema import Relation
 
 
-def descend(sample: Function, gradient: Function, curvature: Function) -> Function:
-    """The loop of plain and capped SGD around a problem's functions; it counts the steps that were capped."""
+def descend(sample: Function, look_at: Function, gradient: Function, curvature: Function) -> Function:
+    """The loop of plain and capped SGD around a problem's functions; it counts rows, and steps that were capped.
 
-    def sgd_steps(rng: np.random.Generator | None, data: RowData, path: Path, grad: Vector) -> int:
-        theta, params = path.theta, data.params
+    With `look_at=with_row` it ends before a row that is not finite. Each row is looked at while the one before is
+    learned: that costs less than a pass of its own, which would read all rows from memory once more.
+    """
+
+    def sgd_steps(rng: np.random.Generator | None, data: RowData, path: Path, grad: Vector) -> tuple[int, int]:
+        theta, params, rows = path.theta, data.params, data.rows
         capped = 0
-        for i in range(data.rows.shape[0]):
-            row = data.rows[i]
+        total = look_at(0.0, rows[0])
+        for i in range(rows.shape[0]):
+            row = rows[i]
+            if not abs(total) <= LARGEST:
+                if not finite_row(row):
+                    return i, capped
+                total = 0.0  # finite numbers, whose sum is not
             sample(rng, theta, data.state, params, row)
             gradient(theta, row, params, grad)
             kappa = curvature(theta, row, params)
@@ -38,7 +48,9 @@ def descend(sample: Function, gradient: Function, curvature: Function) -> Functi
                 theta[j] -= step * grad[j]
             for j in range(theta.shape[0]):  # in a loop of its own, which the compiler makes a copy of
                 path.thetas[i, j] = theta[j]
-        return capped
+            if i + 1 < rows.shape[0]:
+                total = look_at(total, rows[i + 1])
+        return rows.shape[0], capped
 
     return sgd_steps
 
@@ -77,14 +89,24 @@ class SGD(Learner):
     relations = (Relation("have no more steps capped than rows seen", lambda s: s["kept"]["capped"] <= s["n_seen"]),)
 
     def _prepare(self) -> None:
-        self._set_loops(descend, self.problem.gradient, self._cap())
+        functions = (self.problem.gradient, self._cap())
+        self._drawing = specialise(descend, self.problem.sample or no_rows, without_row, *functions)
+        looking = specialise(descend, no_rows, with_row, *functions)
+        self._looks = isinstance(looking, Kernel)  # plain Python would take long over it
+        self._given = looking if self._looks else specialise(descend, no_rows, without_row, *functions)
         self._capped = 0
 
     def _cap(self) -> Function:
         return no_cap
 
     def _walk(self, draw: bool, rows: Vector, thetas: Vector, k: Indices) -> None:
-        self._capped += int(self._run_loop(draw, rows, thetas, self.step(k), 0, self._grad))
+        learned, capped = self._run_loop(draw, rows, thetas, self.step(k), 0, self._grad)
+        if learned < len(rows):
+            raise InputError("rows must be finite")  # `consume` says which is not
+        self._capped += int(capped)
+
+    def _finds_bad_rows(self) -> bool:
+        return self._looks and type(self) in (SGD, CappedSGD)  # a subclass may have a `_walk` of its own
 
 
 class CappedSGD(SGD):
