@@ -179,13 +179,15 @@ def test_degrees_of_freedom_are_the_two_moments_of_the_quadratic_form(bandwidth,
 
 @pytest.mark.parametrize("small", [0, 99], ids=["one by one", "together"])
 def test_deletions_are_inverses_and_pseudo_inverses(small, monkeypatch):
-    """Seven batches, the second of them too large for a sure inverse, the fifth with all there is of one direction."""
+    """The second of seven is too large for a sure inverse, the third only by its norm, the fifth all of a direction."""
     monkeypatch.setattr(jackknife, "_SMALL", small)
     monkeypatch.setattr(jackknife, "_AT_ONCE", 50)
     rng = np.random.default_rng(0)
     roots, right = 0.1 * rng.standard_normal((7, 4, 4)), rng.standard_normal((3, 4))
     M = roots @ roots.transpose(0, 2, 1)
     M[1] += 0.7 * np.eye(4)
+    M[2] += 0.25 * np.eye(4)
+    assert (np.square(M[2]).sum() > 0.25) & (np.square(M[2] @ M[2]).sum() < 0.0625)
     alone = np.array([0.6, 0.0, 0.8, 0.0])
     P = np.eye(4) - np.outer(alone, alone)
     M[4] = P @ M[4] @ P + np.outer(alone, alone)

@@ -169,10 +169,9 @@ def solutions(M: Vector, right: Vector) -> tuple[Vector, Vector]:
     K, k = M.shape[:2]
     found, lone = np.empty((K, *right.shape)), [np.empty((k, 0))]
     for at in range(0, K, step := max(1, _AT_ONCE // max(k * k, 1))):
-        E = np.negative(M[at : at + step])
-        flat, into = E.reshape(len(E), -1), found[at : at + step]
-        safe = np.einsum("bi,bi->b", flat, flat) < _SAFE**2 if k <= _WIDE else np.zeros(len(E), dtype=np.bool_)
-        flat[:, :: k + 1] += 1.0
+        E, into = np.negative(M[at : at + step]), found[at : at + step]
+        safe = _small(E) if k <= _WIDE else np.zeros(len(E), dtype=np.bool_)
+        E.reshape(len(E), -1)[:, :: k + 1] += 1.0
         if k <= _SMALL:
             into[safe] = np.linalg.solve(E[safe], right.T).transpose(0, 2, 1)
         else:
@@ -184,3 +183,11 @@ def solutions(M: Vector, right: Vector) -> tuple[Vector, Vector]:
             into[b] = (right @ vectors[:, kept]) / values[kept] @ vectors[:, kept].T
             lone.append(vectors[:, ~kept])
     return found, np.concatenate(lone, axis=1)
+
+
+def _small(M: Vector) -> NDArray[np.bool_]:
+    """Which matrices surely have eigenvalues below `_SAFE`, by the Frobenius norm of the matrix or of its square."""
+    small: NDArray[np.bool_] = np.einsum("bij,bij->b", M, M) < _SAFE**2
+    for b in np.flatnonzero(~small).tolist():
+        small[b] = np.square(M[b] @ M[b]).sum() < _SAFE**4
+    return small
