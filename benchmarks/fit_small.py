@@ -1,9 +1,10 @@
-"""Coverage and interval score of `fit` on small samples, independent and AR(0.7).
+"""Coverage and interval score of `fit` on small samples, independent and AR(0.7), and where noise hides AR(0.99).
 
-    python -m benchmarks.fit_small [--replicates 250]
+    python -m benchmarks.fit_small [--replicates 250] [--slow]
 
-Three regressors and the noise are AR(phi) of variance one, all slopes and the intercept are zero, n is 50 to 500. The
-mean interval score at 95% is given relative to that of the interval that knows the standard deviation of the estimates.
+Three regressors and the noise are AR(phi) of variance one, all slopes and the intercept are zero, n is 50 to 500. With
+`--slow` n is 500 to 50,000, and a share of the variance of all four is AR(phi), the rest white noise. The mean interval
+score at 95% is given relative to that of the interval that knows the standard deviation of the estimates.
 """
 
 from __future__ import annotations
@@ -21,20 +22,23 @@ from scipy.stats import norm
 
 from halfwidth.models import LinearRegression
 
-SIZES, SHOCKS, ALPHA = (50, 100, 200, 350, 500), (0.0, 0.7), 0.05
+SIZES, SHOCKS, ALPHA = (50, 100, 200, 350, 500), ((0.0, 1.0), (0.7, 1.0)), 0.05
+SLOW_SIZES, SLOW = (500, 2_000, 10_000, 50_000), ((0.0, 1.0), (0.9, 1.0), (0.95, 0.2), (0.99, 0.5), (0.99, 0.2))
 
 
-def autoregression(rng: np.random.Generator, n: int, d: int, phi: float) -> np.ndarray:
-    fresh = np.sqrt(1.0 - phi**2) * rng.standard_normal((n + 200, d))
-    return np.asarray(lfilter([1.0], [1.0, -phi], fresh, axis=0)[200:])
+def autoregression(rng: np.random.Generator, n: int, d: int, phi: float, share: float) -> np.ndarray:
+    burn_in = 200 if phi < 0.95 else 2_000
+    fresh = np.sqrt(1.0 - phi**2) * rng.standard_normal((n + burn_in, d))
+    slow = np.asarray(lfilter([1.0], [1.0, -phi], fresh, axis=0)[burn_in:])
+    return slow if share == 1.0 else np.sqrt(share) * slow + np.sqrt(1.0 - share) * rng.standard_normal((n, d))
 
 
-def row(n: int, phi: float, replicates: int) -> str:
+def row(n: int, phi: float, share: float, replicates: int) -> str:
     """Of the table: share ok, coverage of those and of all, and the score."""
     ok, covered, scores, estimates = [], [], [], []
     for seed in range(replicates):
         rng = np.random.default_rng([n, seed])
-        X, y = autoregression(rng, n, 3, phi), autoregression(rng, n, 1, phi)[:, 0]
+        X, y = autoregression(rng, n, 3, phi, share), autoregression(rng, n, 1, phi, share)[:, 0]
         result = LinearRegression().partial_fit(X, y).inference()
         ok.append([result.status == status == "ok" for status in result.coefficient_status])
         low, high = np.asarray(result.conf_int(ALPHA)).T
@@ -51,11 +55,13 @@ def row(n: int, phi: float, replicates: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replicates", type=int, default=250)
+    parser.add_argument("--slow", action="store_true")
     options = parser.parse_args()
     print("noise, n | ok | covered, of those | covered, of all | interval score")
-    for phi in SHOCKS:
-        for n in SIZES:
-            print(f"{f'AR({phi})' if phi else 'independent'}, {n} | {row(n, phi, options.replicates)}")
+    for phi, share in SLOW if options.slow else SHOCKS:
+        name = f"AR({phi})" if phi else "independent"
+        for n in SLOW_SIZES if options.slow else SIZES:
+            print(f"{name}, {share:.0%}, {n} | {row(n, phi, share, options.replicates)}", flush=True)
 
 
 if __name__ == "__main__":

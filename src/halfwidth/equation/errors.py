@@ -2,9 +2,10 @@
 
 Short batches hold their own noise and the kernel what is correlated across them (`halfwidth.inference.longrun`); the
 jackknife has the factors n / (n - d) and 1 / (1 - mean kernel) in it (`halfwidth.equation.jackknife`), but not what the
-kernel misses of dependence in small samples (`halfwidth.inference.autoregressive_bias`). Groups are independent: no
-kernel. Where one batch knows much about a direction and dependence reaches beyond one batch, batches are merged up to
-the bandwidth first, as deleting one of them is else no deletion of what it knows.
+kernel misses of dependence in small samples (`halfwidth.inference.autoregressive_bias`). The bandwidth also follows a
+slow dependence under noise (`halfwidth.inference.slow_dependence`). Groups are independent: no kernel. Where one batch
+knows much about a direction and dependence reaches beyond one batch, batches are merged up to the bandwidth first, as
+deleting one of them is else no deletion of what it knows.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from halfwidth.equation.jackknife import FEWEST_KEPT, MOST_FLOPS, Along, Deletio
 from halfwidth.equation.linear_algebra import Whitening, whitening
 from halfwidth.inference.autoregressive_bias import shortfall
 from halfwidth.inference.batch_result import in_pairs
-from halfwidth.inference.longrun import andrews_bandwidth, kernel_weights, toeplitz_product
+from halfwidth.inference.longrun import kernel_weights, toeplitz_product
+from halfwidth.inference.slow_dependence import Reach, reach
 from halfwidth.kernels.arrays import Vector
 
 HIGH_SHARE = 0.25
@@ -40,6 +42,8 @@ class Errors:
     merged: int
     """How many batches of the store make one batch here."""
     transfer: Vector | None = None
+    level: int = 0
+    """The bandwidth was found in sums over 2^level batches (`halfwidth.inference.slow_dependence`)."""
     """A_info^-1 A, where the information at the root is not the sum A of the batches' matrices."""
 
     @property
@@ -64,7 +68,7 @@ class Errors:
     def along(self, directions: Vector) -> DirectionErrors:
         """Everything about the directions (m, d); to be kept where several of its parts are wanted."""
         deleted = self.deletions.along(self._moved(directions))
-        return DirectionErrors(deleted, unseen(self.whitened, directions) | deleted.lone, self.bandwidth)
+        return DirectionErrors(deleted, unseen(self.whitened, directions) | deleted.lone, self.bandwidth, self.level)
 
     def _moved(self, directions: Vector) -> Vector:
         return directions if self.transfer is None else np.asarray(directions @ self.transfer)
@@ -78,12 +82,13 @@ class DirectionErrors:
     undetermined: NDArray[np.bool_]
     """Which directions the rows do not determine, or only those of one batch."""
     bandwidth: float
+    level: int
 
     def covariance(self) -> Vector:
         """Of the directions times the root."""
         u = self.deleted.influences
         if self.bandwidth > 0.0:
-            u = u * np.sqrt(shortfall(u, self.deleted.information, self.bandwidth))
+            u = u * np.sqrt(shortfall(u, self.deleted.information, self.bandwidth, self.level))
         smoothed = toeplitz_product(kernel_weights(len(u), self.bandwidth), u)
         V = u.T @ smoothed
         return np.asarray(0.5 * (V + V.T))
@@ -133,22 +138,17 @@ def jackknife_errors(
         own, transfer = whitening(expanded), np.asarray(whitened.C @ whitened.C.T @ expanded)
     while len(r) > FEWEST_KEPT and len(r) * size**3 > MOST_FLOPS and not independent:
         equation, r, merged = equation.in_pairs(), in_pairs(r), 2 * merged
-    bandwidth = 0.0 if independent else bandwidth_of(r, whitened)
+    found = Reach(0.0, 0) if independent else reach_of(r, whitened)
     deletions = Deletions.of(equation.A, r, own)
-    reach, before = bandwidth, merged
-    if bandwidth > LONG and deletions.shares(np.eye(size)).max(initial=0.0) > HIGH_SHARE:
-        while reach > 1.0 and len(r) >= 2 * FEWEST_MERGED:
-            equation, r, merged, reach = equation.in_pairs(), in_pairs(r), 2 * merged, 0.5 * reach
+    left, before = found.bandwidth, merged
+    if left > LONG and deletions.shares(np.eye(size)).max(initial=0.0) > HIGH_SHARE:
+        while left > 1.0 and len(r) >= 2 * FEWEST_MERGED:
+            equation, r, merged, left = equation.in_pairs(), in_pairs(r), 2 * merged, 0.5 * left
     if merged > before:
-        bandwidth, deletions = bandwidth_of(r, whitened), Deletions.of(equation.A, r, own)
-    return Errors(deletions, whitened, bandwidth, merged, transfer)
+        found, deletions = reach_of(r, whitened), Deletions.of(equation.A, r, own)
+    return Errors(deletions, whitened, found.bandwidth, merged, transfer, found.level)
 
 
-def bandwidth_of(residuals: Vector, whitened: Whitening) -> float:
-    """The bandwidth for batches with these residuals."""
-    return capped_bandwidth(residuals @ whitened.C @ whitened.C.T)
-
-
-def capped_bandwidth(influences: Vector) -> float:
-    """Andrews' bandwidth for the influences of the batches, at most a quarter of them."""
-    return min(andrews_bandwidth(influences), len(influences) / 4.0)
+def reach_of(residuals: Vector, whitened: Whitening) -> Reach:
+    """How far dependence reaches, for batches with these residuals."""
+    return reach(residuals @ whitened.C @ whitened.C.T)

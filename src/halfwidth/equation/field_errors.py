@@ -21,10 +21,11 @@ from typing import NamedTuple
 import numpy as np
 
 from halfwidth.equation.equation import Equation
-from halfwidth.equation.errors import Errors, capped_bandwidth
+from halfwidth.equation.errors import Errors
 from halfwidth.equation.jackknife import DELETED, Along, Deletions
 from halfwidth.equation.linear_algebra import SINGULAR, Whitening
 from halfwidth.inference.longrun import kernel_weights, toeplitz_product
+from halfwidth.inference.slow_dependence import reach
 from halfwidth.kernels.arrays import Vector
 
 _DIFFERENCED = 0.02
@@ -148,6 +149,6 @@ def _inverses(X: Vector) -> tuple[Vector, Vector]:
 def field_errors(equation: Equation, residuals: Vector) -> Errors:
     """Errors for batches in time order; see `halfwidth.equation.errors.jackknife_errors`."""
     sides = two_sided(equation.A.sum(axis=0))
-    bandwidth = capped_bandwidth(residuals @ sides.inverse.T)
+    found = reach(residuals @ sides.inverse.T)
     deletions = FieldDeletions.of_field(equation.A, residuals, sides)
-    return Errors(deletions, Whitening(sides.C, sides.null, sides.D), bandwidth, 1)
+    return Errors(deletions, Whitening(sides.C, sides.null, sides.D), found.bandwidth, 1, level=found.level)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.inference.longrun import long_run_covariance
+from halfwidth.inference.slow_dependence import less_a_step
 from halfwidth.kernels.arrays import Vector
 
 LEVEL = 0.01
@@ -52,7 +53,7 @@ class Stability(NamedTuple):
 def stability(influences: Vector, information: Vector, rows: Vector) -> Stability:
     """The test for influences (K, m) in time order, with the information about each direction (K, m) and rows (K,)."""
     K, m = influences.shape
-    noise = _less_a_step(influences) if K else influences
+    noise = less_a_step(influences) if K else influences
     long_run = long_run_covariance(noise) if K >= FEWEST_BATCHES else None
     if long_run is None or long_run.bandwidth > K / 8.0:
         return Stability(np.ones(m), np.zeros(m), _long_variances(influences))
@@ -76,12 +77,3 @@ def _long_variances(influences: Vector) -> Vector:
         return np.full(m, np.nan)
     sums = np.add.reduceat(influences, np.arange(LONG_BATCHES) * K // LONG_BATCHES, axis=0)
     return np.asarray(LONG_BATCHES / (LONG_BATCHES - 1.0) * np.square(sums - sums.mean(axis=0)).sum(axis=0))
-
-
-def _less_a_step(x: Vector) -> Vector:
-    """Less the means before and after the largest partial sum of each column."""
-    S = np.abs(np.cumsum(x - x.mean(axis=0), axis=0))
-    first = np.arange(1, len(x) + 1)[:, None] <= S.argmax(axis=0) + 1
-    before = np.where(first, x, 0.0).sum(axis=0) / first.sum(axis=0)
-    after = np.where(first, 0.0, x).sum(axis=0) / np.maximum((~first).sum(axis=0), 1)
-    return np.asarray(x - np.where(first, before, after))

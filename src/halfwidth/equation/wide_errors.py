@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation.equation import Equation
-from halfwidth.equation.errors import bandwidth_of, unseen
+from halfwidth.equation.errors import reach_of, unseen
 from halfwidth.equation.linear_algebra import Whitening, whitening
 from halfwidth.inference.longrun import kernel_degrees_of_freedom, kernel_weights, toeplitz_product
 from halfwidth.kernels.arrays import Vector
@@ -85,7 +85,7 @@ def wide_errors(
     The arguments are those of `jackknife_errors`, of the penalty the diagonal, and the information without it.
     """
     whitened = whitening(curvature, penalty)
-    bandwidth = 0.0 if independent else bandwidth_of(residuals, whitened)
+    bandwidth = 0.0 if independent else reach_of(residuals, whitened).bandwidth
     K = len(equation.rows)
     A = np.diag(penalty)  # and the curvature that the batches add up to
     for H in equation.A:

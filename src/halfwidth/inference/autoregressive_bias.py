@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from halfwidth.inference.longrun import kernel_weights, toeplitz_product
+from halfwidth.inference.batch_result import in_pairs
+from halfwidth.inference.longrun import kernel_weights, lag_one, toeplitz_product
 from halfwidth.kernels.arrays import Vector
 
 LARGEST = 4.0
@@ -24,16 +25,20 @@ _RHO_CAP = 0.95
 _NOTICED = 1e-3
 
 
-def shortfall(influences: Vector, information: Vector, bandwidth: float) -> Vector:
-    """The factor for the variance of every direction, from the influences and information of batches (K, m)."""
+def shortfall(influences: Vector, information: Vector, bandwidth: float, level: int = 0) -> Vector:
+    """The factor for the variance of every direction, from the influences and information of batches (K, m).
+
+    A bandwidth that was found in sums over 2^level batches (`halfwidth.inference.slow_dependence`) is for their
+    autoregression.
+    """
+    for _ in range(level):
+        influences, information, bandwidth = in_pairs(influences), in_pairs(information), 0.5 * bandwidth
     K, m = influences.shape
     factors = np.ones(m)
     if bandwidth == 0.0 or K < 4:
         return factors
     kernel = kernel_weights(K, bandwidth)
-    spread = np.einsum("bm,bm->m", influences, influences)
-    lagged = np.einsum("bm,bm->m", influences[1:], influences[:-1])
-    rho = np.where(spread > 0.0, lagged / np.where(spread > 0.0, spread, 1.0), 0.0)
+    rho = lag_one(influences)
     rho = np.clip(rho + 2.0 * (1.0 + 3.0 * np.maximum(rho, 0.0)) / K, 0.0, _RHO_CAP)
     total = information.sum(axis=0)
     noticed = (total > 0.0) & (rho > _NOTICED)

@@ -24,7 +24,7 @@ import numpy as np
 from halfwidth.kernels.arrays import Vector
 
 FEW_DEGREES_OF_FREEDOM = 15.0
-_RHO_CAP = 0.97
+RHO_CAP = 0.97
 _HIDDEN_LEVEL = 0.001
 _LONGEST_MATRIX, _MANY_COLUMNS = 256, 32
 
@@ -49,15 +49,18 @@ def quadratic_spectral(x: Vector) -> Vector:
     return np.asarray(np.where(np.abs(x) < 1e-3, 1.0, values))
 
 
+def lag_one(z: Vector) -> Vector:
+    """The correlation of neighbours in every column of centred batch sums; 0 where all are zero."""
+    spread = np.einsum("ja,ja->a", z, z)
+    return np.asarray(np.einsum("ja,ja->a", z[1:], z[:-1]) / np.where(spread > 0.0, spread, 1.0))
+
+
 def andrews_bandwidth(z: Vector) -> float:
     """The plug-in bandwidth for centred batch sums, in batches."""
-    now, before = z[1:], z[:-1]
-    spread = np.einsum("ja,ja->a", z, z)
-    moving = spread > 0.0
+    moving = np.einsum("ja,ja->a", z, z) > 0.0
     if len(z) < 4 or not moving.any():
         return 0.0
-    rho = np.einsum("ja,ja->a", now, before)[moving] / spread[moving]
-    rho = np.clip(rho, -_RHO_CAP, _RHO_CAP)
+    rho = np.clip(lag_one(z)[moving], -RHO_CAP, RHO_CAP)
     share2 = (1.0 - rho**2) ** 2
     alpha = np.sum(4.0 * rho**2 * share2 / (1.0 - rho) ** 8) / np.sum(share2 / (1.0 - rho) ** 4)
     return float(1.3221 * (alpha * len(z)) ** 0.2)
@@ -82,10 +85,10 @@ def kernel_degrees_of_freedom(m: int, bandwidth: float) -> float:
     return (m - m * mean) ** 2 / second
 
 
-def long_run_covariance(z: Vector) -> LongRun:
-    """V, S and nu for batch sums z, one in each row, whose total is (nearly) zero."""
+def long_run_covariance(z: Vector, bandwidth: float | None = None) -> LongRun:
+    """V, S and nu for batch sums z, one in each row, whose total is (nearly) zero; S is Andrews' unless given."""
     m = len(z)
-    bandwidth = min(andrews_bandwidth(z), m / 4.0)
+    bandwidth = min(andrews_bandwidth(z), m / 4.0) if bandwidth is None else bandwidth
     kernel = kernel_weights(m, bandwidth)
     smoothed = toeplitz_product(kernel, z)
     mean = float(_row_sums(kernel).sum()) / m**2
@@ -160,8 +163,9 @@ def hidden_dependence(
     """The doubt about standard errors that are much smaller than sums over long stretches of the stream show.
 
     A weak dependence that lasts, under noise that does not, is missed by the first-order autoregression that the
-    bandwidth rests on. The ratio of both variances, of the coefficient in which it is largest, is held against the F
-    distribution. Coefficients with an error of nan are not looked at.
+    bandwidth rests on; most of it is found in sums (`halfwidth.inference.slow_dependence`), and this is for the rest. The
+    ratio of both variances, of the coefficient in which it is largest, is held against the F distribution. Coefficients
+    with an error of nan are not looked at.
     """
     from scipy.special import fdtri
 

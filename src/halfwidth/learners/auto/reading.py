@@ -19,6 +19,7 @@ from halfwidth.inference import Diagnostics
 from halfwidth.inference.autoregressive_bias import shortfall
 from halfwidth.inference.batch_result import in_pairs
 from halfwidth.inference.longrun import long_run_covariance
+from halfwidth.inference.slow_dependence import reach
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import given_status, status
@@ -86,9 +87,10 @@ def _variance(influences: Vector, rows: Vector, response: Response) -> tuple[Vec
     K = len(influences)
     if not response.denied:
         return K / (K - 1.0) * (influences.T @ influences), response.degrees_of_freedom(K)
-    long_run = long_run_covariance(influences)
+    dependence = reach(influences)
+    long_run = long_run_covariance(influences, dependence.bandwidth)
     information = np.tile(rows[:, None], influences.shape[1])
-    factors = np.sqrt(shortfall(influences, information, long_run.bandwidth))
+    factors = np.sqrt(shortfall(influences, information, *dependence))
     return long_run.covariance * np.outer(factors, factors), long_run.degrees_of_freedom
 
 
