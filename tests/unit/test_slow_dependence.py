@@ -99,7 +99,7 @@ MADE = {
 
 @pytest.mark.parametrize("made", MADE)
 def test_without_a_slow_part_nothing_changes(made):
-    """In 400 runs four are the nominal level; ten or more have a chance of 0.01 at that level."""
+    """In 1% of 400 runs at most; ten or more have a chance of 0.01 at that rate. At 0.05 twenty would be."""
     rng, longer = np.random.default_rng(3), 0
     for _ in range(400):
         z = MADE[made](rng, (256, 3))
