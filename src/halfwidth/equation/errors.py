@@ -42,9 +42,9 @@ class Errors:
     merged: int
     """How many batches of the store make one batch here."""
     transfer: Vector | None = None
+    """A_info^-1 A, where the information at the root is not the sum A of the batches' matrices."""
     level: int = 0
     """The bandwidth was found in sums over 2^level batches (`halfwidth.inference.slow_dependence`)."""
-    """A_info^-1 A, where the information at the root is not the sum A of the batches' matrices."""
 
     @property
     def batches(self) -> int:
