@@ -37,18 +37,18 @@ class Reach(NamedTuple):
     """How far dependence reaches."""
 
     bandwidth: float
-    """In batches, at most a quarter of them."""
+    """In batches, at most a quarter of them, or an eighth where it was found in sums."""
     level: int
     """It was found in sums over 2^level batches."""
 
 
 def reach(influences: Vector) -> Reach:
     """The bandwidth for the influences (K, d) of batches in time order."""
-    most = len(influences) / 4.0
-    found = [Reach(min(andrews_bandwidth(influences), most), 0)]
+    K = len(influences)
+    found = [Reach(min(andrews_bandwidth(influences), K / 4.0), 0)]
     if any(True for _ in _beyond_chance(influences)):
         slow = _beyond_chance(less_a_step(influences))
-        found += [Reach(min(2**level * andrews_bandwidth(sums), most), level) for level, sums in slow]
+        found += [Reach(min(2**level * andrews_bandwidth(sums), K / 8.0), level) for level, sums in slow]
     return max(found, key=lambda one: one.bandwidth)
 
 
