@@ -163,9 +163,9 @@ def hidden_dependence(
     """The doubt about standard errors that are much smaller than sums over long stretches of the stream show.
 
     A weak dependence that lasts, under noise that does not, is missed by the first-order autoregression that the
-    bandwidth rests on; most of it is found in sums (`halfwidth.inference.slow_dependence`), and this is for the rest. The
-    ratio of both variances, of the coefficient in which it is largest, is held against the F distribution. Coefficients
-    with an error of nan are not looked at.
+    bandwidth rests on; most of it is found in sums (`halfwidth.inference.slow_dependence`), and this is for the rest.
+    The ratio of both variances, of the coefficient in which it is largest, is held against the F distribution.
+    Coefficients with an error of nan are not looked at.
     """
     from scipy.special import fdtri
 
