@@ -44,12 +44,12 @@ def descend(sample: Function, look_at: Function, gradient: Function, curvature: 
             kappa = curvature(theta, row, params)
             capped += path.steps[i] * kappa > 1.0
             step = capped_step(path.steps[i], kappa)
+            if i + 1 < rows.shape[0]:
+                total = look_at(total, rows[i + 1])  # here, while the sums of this row are waited for
             for j in range(theta.shape[0]):
                 theta[j] -= step * grad[j]
             for j in range(theta.shape[0]):  # in a loop of its own, which the compiler makes a copy of
                 path.thetas[i, j] = theta[j]
-            if i + 1 < rows.shape[0]:
-                total = look_at(total, rows[i + 1])
         return rows.shape[0], capped
 
     return sgd_steps
