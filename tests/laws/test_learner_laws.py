@@ -326,7 +326,7 @@ def refuses_a_long_call(learner):
 
 
 @every_learner
-@pytest.mark.parametrize("start", [{}, {"warm_start": 300}, {"burn_in": 9_000}])
+@pytest.mark.parametrize("start", [{}, {"warm_start": 300}, {"burn_in": 18_000}])
 def test_a_long_call_with_a_late_bad_row_is_refused_whole(kind, start):
     def watched():
         attached = [watcher(DIM) for watcher in (watchers.OverlappingBatchMeans, watchers.EqualBatchMeans)]

@@ -30,7 +30,7 @@ from halfwidth.watchers import Watcher
 
 Seed = int | np.random.SeedSequence | np.random.Generator
 
-_CHUNK_NUMBERS = 196_608  # rows and iterates of a chunk stay in the processor's cache
+_CHUNK_NUMBERS = 327_680  # rows and iterates of a chunk stay in the processor's cache
 
 
 class Trajectory(ABC):
@@ -80,7 +80,7 @@ class Trajectory(ABC):
         self._theta = self._theta_0.copy()
         self._total = np.zeros(problem.dim)  # of theta minus theta_0
         self._state = np.array(problem.state_0)
-        chunk = max(64, min(8192, _CHUNK_NUMBERS // problem.dim))
+        chunk = max(64, min(16_000, _CHUNK_NUMBERS // problem.dim))
         self._rows = np.empty((chunk, problem.row_size))
         self._thetas, self._ones = np.empty((chunk, problem.dim)), np.ones(chunk)
         self._grad = np.full(problem.dim, np.nan)  # so that a gradient that writes nothing is noticed
