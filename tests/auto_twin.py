@@ -83,7 +83,7 @@ class Twin:
                 refresh = max(int(1.2 * self.k), self.k + 8 * m)
                 self.marks.append(len(self.chunks))
                 if self.k >= feedback:
-                    seen = self.response(mean)
+                    seen = self.response(sum(c.H for c in self.chunks) / (m * len(self.chunks)))
                     self.J, self.settled = seen["steering"], seen["settled"]
                     self.precondition(mean, rows)
                     self.root = self.dither_root() if seen["doubtful"] else None

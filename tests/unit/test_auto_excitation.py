@@ -10,7 +10,7 @@ import pytest
 from halfwidth.equation import Equation
 from halfwidth.learners.auto import Auto
 from halfwidth.learners.auto.excitation import Excitation, Profile
-from halfwidth.learners.auto.feedback import climbs
+from halfwidth.learners.auto.slopes import climbs
 from halfwidth.problems import problem
 
 ROWS = np.full(40, 100.0)

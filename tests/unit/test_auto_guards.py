@@ -6,7 +6,7 @@ from numba import njit
 
 from halfwidth import Auto, Problem
 from halfwidth.errors import Diverged, NotIdentified
-from halfwidth.learners.auto import steered
+from halfwidth.learners.auto import steered_sums
 from halfwidth.learners.auto.absorb import FAR, clipped_step, unusual
 from halfwidth.learners.auto.steps import LEAST_EIGENVALUE, Gain, climbing_removed, preconditioner
 from halfwidth.problems import problem
@@ -103,7 +103,7 @@ def test_matrices_that_are_not_finite_end_in_advice(monkeypatch, error):
     def overflows(moments, hessian, chunk_rows):
         raise error
 
-    monkeypatch.setattr(steered, "regress", overflows)
+    monkeypatch.setattr(steered_sums, "regress", overflows)
     with pytest.raises(Diverged, match=r"non-finite numbers at row .*; scale the columns"):
         Auto(problem("iid-linear", dim=2), seed=0).run(10_000)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from halfwidth.learners.auto import Auto
+from halfwidth.learners.auto.absorb import follow
 from halfwidth.learners.auto.feedback import regress
 from halfwidth.learners.auto.moments import NOTES, FeedbackNotes
 from halfwidth.learners.auto.slopes import late_share, regression
@@ -17,9 +18,12 @@ M = 64
 def noted(gradients, offsets, dithers, renewals):
     """The notes of a run, chunk by chunk."""
     notes, dim = FeedbackNotes(gradients.shape[1]), gradients.shape[1]
+    trace = np.full(dim, np.nan)
     for g, x, z, r in zip(gradients, offsets, dithers, renewals, strict=True):
         page = notes.blank()
         page.gradient[0], page.offset[0], page.dither[0] = g, x, z
+        follow(x, r, trace, page.lag[0])
+        page.bend[0], page.late[0], page.tilt[0] = M * x, M * page.lag[0], M * z  # H = 1
         notes.note(np.array([r]), np.zeros(dim), np.zeros(dim))
     return notes
 

@@ -31,6 +31,7 @@ def fill(store, H, b, T, cuts):
             rows = slice(at, at + store.free_rows)
             edges = store.edges(len(h[rows]))
             sums = [np.add.reduceat(array[rows], edges[:-1]) for array in (v, h, t)]
+            store.sums.T[store.open : store.open + len(edges) - 1] += sums.pop()
             store.add(edges, *sums)
             at += len(h[rows])
     return store

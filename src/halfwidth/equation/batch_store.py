@@ -2,7 +2,7 @@
 
 A piece of n rows with gradient sum g and Hessian sum H at the linearisation point l adds, relative to `reference`,
 
-    H,   b = H (l - reference) - g,   T = n (theta - reference) where theta is deployed,   n.
+    H,   b = H (l - reference) - g,   n,   and where theta is deployed T = n (theta - reference), U = H T / n.
 
 Everything the equation needs of the rows is a sum of these over pieces (`halfwidth.equation.equation`), whatever the
 points were. Rows fill batches of `length` rows; when all `capacity` batches are full, neighbours merge and the length
@@ -73,7 +73,7 @@ class BatchStore(Stored):
         self.capacity = capacity_for(dim) if capacity is None else capacity
         self.reference = np.zeros(dim) if reference is None else np.array(reference, dtype=np.float64)
         K = self.capacity
-        shapes = ((K, dim, dim), (K, dim), (K, dim if deployed else 0), (K,), (K,))
+        shapes = ((K, dim, dim), (K, dim), *[(K, dim if deployed else 0)] * 2, (K,), (K,))
         matrices = np.zeros(shapes[0], dtype=np.float32 if single else np.float64)
         self.sums = Sums(matrices, *(np.zeros(shape) for shape in shapes[1:]))
         # the sum of H over all batches but the open one, over all if single; and whether it is read elsewhere
@@ -105,7 +105,7 @@ class BatchStore(Stored):
         first = int(self.length - self.sums.n[self.open])
         return np.concatenate([[0], np.arange(first, rows, self.length), [rows]]).astype(np.int64)
 
-    def add(self, edges: Edges, b: Vector, H: Vector | None, T: Vector | None = None) -> None:
+    def add(self, edges: Edges, b: Vector, H: Vector | None) -> None:
         """Take in the pieces between the edges, at most `free_rows` rows."""
         sizes = np.diff(edges).astype(np.float64)
         if sizes.sum() > self.free_rows:
@@ -118,10 +118,7 @@ class BatchStore(Stored):
                 self._closed, self._lent = self._closed.copy() if self._lent else self._closed, False
                 for matrix in H:
                     self._closed += matrix
-        self.sums.b[to] += b
-        self.sums.n[to] += sizes
-        if T is not None:
-            self.sums.T[to] += T
+        self.sums.b[to], self.sums.n[to] = self.sums.b[to] + b, self.sums.n[to] + sizes
         self.note()
 
     def note(self) -> None:
@@ -182,16 +179,16 @@ class BatchStore(Stored):
         if join:
             for last, array in zip(found, self.sums, strict=True):
                 last[-1] += array[K]
-        found[0] = self._whole(found[0])
-        return Sums(*found)
+        return Sums(self._whole(found[0]), *found[1:])
 
     def rebase(self, reference: ArrayLike) -> None:
         """Make the sums relative to another reference."""
         moved = self.reference - np.asarray(reference, dtype=np.float64)
         for at in range(self.batches):
-            self.sums.b[at] += self._whole(self.sums.H[at]) @ moved
-        if self.sums.T.shape[1]:
-            self.sums.T[:] += self.sums.n[:, None] * moved
+            pull = self._whole(self.sums.H[at]) @ moved
+            self.sums.b[at] += pull
+            self.sums.U[at] += pull[: self.sums.U.shape[1]]
+        self.sums.T[:] += self.sums.n[:, None] * moved[: self.sums.T.shape[1]]
         self.reference = self.reference - moved
 
     def copy(self) -> Self:

@@ -174,7 +174,8 @@ class BucketStore(Stored):
         """The sums of the buckets that hold rows."""
         used = self.n > 0.0
         count = int(used.sum())
-        return Sums(self.H[used], self.b[used], np.empty((count, 0)), self.n[used], np.zeros(count))
+        none = np.empty((count, 0))
+        return Sums(self.H[used], self.b[used], none, none, self.n[used], np.zeros(count))
 
     def curvature(self) -> Vector:
         """The sum of H over all rows."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 
 from halfwidth.equation.batch_store import BatchStore
-from halfwidth.equation.batch_sums import Sums
 from halfwidth.equation.buckets import SMALLEST, BucketStore
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
@@ -57,7 +56,6 @@ def _pool_buckets(first: BucketStore, second: BucketStore) -> BucketStore:
     if facts[0] != facts[1]:
         raise InputError.of("the stores", "have the same dimension, capacity and ownership", facts)
     pooled = BucketStore.from_state(first.to_state())
-    sums = Sums(second.H, second.b, np.empty((0, 0)), second.n, np.empty(0))
     places = np.arange(second.capacity)
     if second.owned:
         if len(set(first._owners) | set(second._owners)) > first.capacity or not second.groups[1]:
@@ -67,7 +65,7 @@ def _pool_buckets(first: BucketStore, second: BucketStore) -> BucketStore:
             )
         keys = np.array(list(second._owners), dtype=np.uint64)
         places = np.array([pooled._owners.setdefault(int(key), len(pooled._owners)) for key in keys], dtype=np.int64)
-    pooled.add(places, sums.b[: len(places)], sums.H[: len(places)], sums.n[: len(places)])
+    pooled.add(places, second.b[: len(places)], second.H[: len(places)], second.n[: len(places)])
     pooled._smallest = np.union1d(first._smallest, second._smallest)[:SMALLEST]
     return pooled
 

@@ -6,7 +6,8 @@ With the sums of `halfwidth.equation.batch_store`, relative to the reference, an
 
 For a quadratic loss c - theta* = -(sum A_j)^-1 sum over rows of g(theta*) - J (theta - theta*), and r_j are the batch
 sums of that same bracket: the interval is consistent for every J, which only decides how fast the bracket mixes. J is
-the slope of the feedback, zero where data do not respond to the deployed theta. Q is what the expansions leave out, per
+the slope of the feedback, zero where data do not respond to the deployed theta; where they respond by -k H of each
+piece, A_j = (1 - k) H_j and B_j = b_j - k U_j - n_j Q. Q is what the expansions leave out, per
 row; rows since the last move of the linearisation point get its share D back. A penalty P enters the root, not the
 batches: c = (sum A_j + P)^-1 (sum B_j + p).
 
@@ -49,7 +50,12 @@ class Equation:
 
     @classmethod
     def of(
-        cls, store: BatchStore | Sums, J: Vector | None = None, Q: Vector | None = None, D: Vector | None = None
+        cls,
+        store: BatchStore | Sums,
+        J: Vector | None = None,
+        Q: Vector | None = None,
+        D: Vector | None = None,
+        share: float = 0.0,
     ) -> Equation:
         """Return the equation of the batches of a store.
 
@@ -61,6 +67,8 @@ class Equation:
             The slope of the feedback.
         Q, D : ndarray of shape (d,), optional
             What the expansions leave out per row, and the share that rows since the last move get back.
+        share : float
+            The number k, where the slope is not J but -k H on every piece.
 
         Returns
         -------
@@ -69,7 +77,9 @@ class Equation:
         """
         sums = store.closed() if isinstance(store, BatchStore) else store
         A, B, rows = sums.H, sums.b, sums.n[:, None]
-        if J is not None:
+        if share != 0.0:
+            A, B = (1.0 - share) * A, B - share * sums.U
+        elif J is not None:
             A, B = A + rows[:, :, None] * J, B + sums.T @ J.T
         if Q is not None:
             B = B - rows * Q

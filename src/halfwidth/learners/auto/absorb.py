@@ -38,6 +38,8 @@ from halfwidth.learners.auto.arguments import (
 )
 
 FAR = 200.0
+FORGET, UNKNOWN = 2.0, 0.5
+"""Per renewal of theta, how fast its trace forgets; and what it keeps where renewals are not known."""
 SHORT_MOVE = 0.1
 _UP, _DOWN, _FAST_DOWN = 1.05, 0.95, 0.5
 _FIRST = 4
@@ -108,6 +110,17 @@ def unusual(q: float, guard: Vector) -> bool:
 
 
 @jitable
+def follow(deployed: Vector, renewals: float, trace: Vector, lag: Vector) -> None:
+    """Move the trace on to the deployed theta, and write what it lags behind."""
+    kept = np.exp(-FORGET * renewals) if renewals > 0.0 else UNKNOWN
+    if np.isnan(trace[0]):
+        trace[:] = deployed
+    for j in range(deployed.shape[0]):
+        trace[j] = kept * trace[j] + (1.0 - kept) * deployed[j]
+        lag[j] = trace[j] - deployed[j]
+
+
+@jitable
 def absorb(
     at: int, cursor: Cursor, plan: Plan, steering: Steering, moving: Moving, sums: Sums, notes: Notes, told: Told
 ) -> tuple[bool, int]:
@@ -125,6 +138,9 @@ def absorb(
             left_out = told.gradients[last] - g - np.dot(H, move)
         moving.D[:] += left_out
         moving.spread[0] += np.dot(move, left_out) ** 2
+    own = np.dot(H, moving.theta + plan.dithers[at] - steering.point)
+    follow(moving.theta + plan.dithers[at], m * plan.steps[at], moving.trace, notes.lag[at])
+    late, tilt = np.dot(H, notes.lag[at]), np.dot(H, plan.dithers[at])
     total = sums.H[batch]
     for i in range(dim):
         dither = plan.dithers[at, i]
@@ -136,6 +152,11 @@ def absorb(
         notes.gradient[at, i] = g[i]
         notes.offset[at, i] = deployed - steering.point[i]
         notes.dither[at, i] = dither
+        notes.bend[at, i] = own[i]
+        notes.pull[at, i] = bends[i]
+        notes.late[at, i] = late[i]
+        notes.tilt[at, i] = tilt[i]
+        sums.U[batch, i] += own[i] + bends[i]
     sums.n[batch] += m
     if cursor.weighing:
         sums.moved[batch] += m
@@ -145,7 +166,11 @@ def absorb(
         return False, NOT_FINITE
     if unusual(slope / m, moving.guard):
         return False, EXCURSION
-    bend = np.dot(p, np.dot(H, p)) + m * np.dot(p, np.dot(steering.J, p))
+    bend = np.dot(p, np.dot(H, p))
+    if steering.share[0] != 0.0:
+        bend *= 1.0 - steering.share[0]
+    else:
+        bend += m * np.dot(p, np.dot(steering.J, p))
     step = clipped_step(plan.steps[at], slope, bend)
     event = FINE
     for j in range(dim):

@@ -64,6 +64,8 @@ class Steering(NamedTuple):
     """The preconditioner of the steps, (d, d); zero in directions that no row has shown."""
     J: Vector
     """The slope of the feedback that the steps allow for, (d, d)."""
+    share: Vector
+    """(1,): k, where the response is J = -k H on every chunk, and 0 otherwise."""
     Q: Vector
     """What the expansions leave out, per row."""
     spacing: Vector
@@ -84,14 +86,28 @@ class Moving(NamedTuple):
     """(1,): the sum over those chunks of the square of that, along the move."""
     guard: Vector
     """The usual size of a chunk's decrement, the last decrement, and how many there were."""
+    trace: Vector
+    """A moving average of the deployed theta; nan before the first chunk that is noted."""
 
 
 class Notes(NamedTuple):
-    """For the regression of the feedback, one row a chunk: gradient at the point, deployed theta - point, dither."""
+    """For the regression of the feedback, one row a chunk."""
 
     gradient: Vector
+    """At the linearisation point."""
     offset: Vector
+    """The deployed theta less the point."""
     dither: Vector
+    lag: Vector
+    """The trace of the deployed theta less itself (`moments`)."""
+    bend: Vector
+    """The chunk's own Hessian times its offset."""
+    pull: Vector
+    """The same times point - origin."""
+    late: Vector
+    """The same times the lag."""
+    tilt: Vector
+    """The same times the dither."""
 
 
 class Told(NamedTuple):

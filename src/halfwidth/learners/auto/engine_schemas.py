@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from halfwidth.equation import BatchStore
-from halfwidth.learners.auto.arguments import Moving, Steering
+from halfwidth.learners.auto.arguments import Moving, Notes, Steering
 from halfwidth.state.containers import Named, Nested, Optional
 from halfwidth.state.fields import Array, Bool, Field, Real, State, Whole
 from halfwidth.state.schema import Relation, Schema
@@ -20,18 +20,27 @@ WEIGHED_CHUNKS = 8
 _STORE = Nested(BatchStore.SCHEMA, doc="the linearised equation in batches")
 _VECTOR, _MATRIX = Array(("dim",)), Array(("dim", "dim"))
 _SHAPES: dict[str, Field] = {"H": _MATRIX, "P": _MATRIX, "J": _MATRIX, "spread": Array((1,)), "guard": Array((3,))}
+_SHAPES |= {"share": Array((1,)), "trace": Array(("dim",), finite=False)}
 _PAGE = Array(("noted", "dim"))
 _NOTES: dict[str, Field] = {
-    "pages": Named({"gradient": _PAGE, "offset": _PAGE, "dither": _PAGE}, doc="what was noted since the last fold"),
+    "pages": Named(dict.fromkeys(Notes._fields, _PAGE), doc="what was noted since the last fold"),
     "page_renewals": Array(("noted",), doc="m times the step of each"),
     "renewals": Real(doc="the sum of m eta over the chunks that are folded in"),
-    "lags": Array((2, "noted", "dim"), doc="the traces of offset and dither, less these"),
-    "traces": Optional(Array((2, "dim"), doc="the last traces")),
+    "lags": Array(("noted", "dim"), doc="the trace of the dither, less itself"),
+    "trace": Optional(Array(("dim",), doc="the last one")),
     "products": Array(("wide", "wide"), doc="the sum of v v', v = (g, x, x~ - x, 1)"),
     "dither_products": Array(("double", "wide"), doc="the sum of w v', w = (z, z~ - z)"),
     "dither_spread": Array(("double", "double"), doc="the sum of w w'"),
+    "bent_products": Array(("bent", "longer"), doc="the sum of u (x, x~ - x, 1)'"),
+    "dithered": Array((3,), doc="the sums of z'g, z'H (theta - point) and z'H z"),
+    "raw": Array(("noted", "dim"), doc="gradients at the linearisation point"),
 }
-_WIDE = {"wide": lambda s: 3 * _dim(s) + 1, "double": lambda s: 2 * _dim(s)}
+_WIDE = {
+    "wide": lambda s: 3 * _dim(s) + 1,
+    "double": lambda s: 2 * _dim(s),
+    "bent": lambda s: 4 * _dim(s),
+    "longer": lambda s: 2 * _dim(s) + 1,
+}
 
 
 def _dim(state: State) -> int:
@@ -84,7 +93,7 @@ GIVEN_SCHEMA = Schema(
 )
 OBSERVED_SCHEMA = Schema(
     "auto-observed",
-    1,
+    2,
     {
         "m": Whole(1, 1 << 40, doc="rows of a call"),
         "origin": Array(("dim",), doc="the theta of the first call"),
@@ -92,6 +101,7 @@ OBSERVED_SCHEMA = Schema(
         "notes": Named(_NOTES, doc="moments of gradients and iterates"),
         "chunks": Whole(1, doc="calls"),
         "last": Array(("dim",), doc="the theta of the last call"),
+        "trace": Array(("dim",), doc="a moving average of theta, less the origin"),
         "products": Array((2,), doc="of the offsets with themselves and with those of the call before"),
     },
     _WIDE,
@@ -103,7 +113,7 @@ OBSERVED_SCHEMA = Schema(
 )
 STEERED_SCHEMA = Schema(
     "auto-steered",
-    2,
+    3,
     {
         **{name: Whole() for name in ("k", "chunks", "clipped")},
         "phase": Whole(0, 2, doc="0 moving, 1 averaging, 2 estimating"),

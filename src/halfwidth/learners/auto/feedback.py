@@ -18,6 +18,9 @@ less than a chunk makes F small and J too small all the same. So, where F is not
 share c of the response that is late, G = c J, and g is regressed on x + c (x~ - x); c is shrunk by 1 - 1 / t^2, t its
 ratio to its standard error, and zero where it is negative.
 
+**In proportion.** Before all that, one number is tried for J: a response in proportion to each chunk's own Hessian
+(`proportional`), which is what a shift of the responses by the model's own prediction makes.
+
 **The instrument.** Noise that stays correlated for longer than a chunk gives a J_raw too, for theta follows the noise
 of earlier chunks: no regression on theta's own motion can tell the two apart (U. Forssell and L. Ljung 1999). A dither
 can. While there is a doubt, theta_c = base_c + z_c is deployed with z_c = a L s_c, random signs s_c and L L' the
@@ -61,7 +64,7 @@ is far from linear.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,7 +72,8 @@ from halfwidth.equation import Sums
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.instrument import Instrument, instrument_of
 from halfwidth.learners.auto.moments import Moments
-from halfwidth.learners.auto.slopes import Slope, is_slow, regular, slope_of
+from halfwidth.learners.auto.proportional import Proportion, proportion
+from halfwidth.learners.auto.slopes import Slope, climbs, gain_of, is_slow, regular, slope_of, strength_of
 
 LARGE_GAIN, LARGEST_GAIN = 10.0, 15.0
 _MOST_BIAS = 0.5
@@ -111,7 +115,14 @@ class Response:
     freedom: float = math.inf
     """Degrees of freedom of a standard error that rests on J."""
     spread: Vector | None = None
-    """V of the regression, unless the response is slow."""
+    """V of the regression, unless the response is slow or in proportion."""
+    proportion: Proportion | None = None
+    """The share k, where J_c = -k H_c on every chunk."""
+
+    @property
+    def share(self) -> float:
+        """k, and 0 where the response is not in proportion to the Hessian."""
+        return self.proportion.share if self.proportion is not None else 0.0
 
     @property
     def steering(self) -> Vector:
@@ -119,8 +130,13 @@ class Response:
         return self.kept * self.J
 
     @property
+    def confirmed(self) -> bool:
+        """Whether the dither has confirmed what least squares sees."""
+        return self.instrument is not None and self.instrument.confirms
+
+    @property
     def detected(self) -> bool:
-        return self.kept > 0.0 and self.instrument is not None and self.instrument.confirms
+        return self.kept > 0.0 and self.confirmed
 
     @property
     def denied(self) -> bool:
@@ -135,8 +151,7 @@ class Response:
     @property
     def undecided(self) -> bool:
         """Whether nothing has confirmed what least squares sees, or found it to be correlated noise."""
-        confirmed = self.instrument is not None and self.instrument.confirms
-        return self.suspected and not confirmed and not self.correlated
+        return self.suspected and not self.confirmed and not self.correlated
 
     @property
     def doubtful(self) -> bool:
@@ -155,6 +170,8 @@ class Response:
 
     def taken(self, sums: Sums) -> float:
         """The share of these batches' noise that the fit of J has removed from them."""
+        if self.proportion is not None:
+            return self.proportion.taken(sums)
         if self.kept == 0.0 or self.spread is None:
             return 0.0
         n = float(sums.n.sum())
@@ -176,14 +193,18 @@ def regress(moments: Moments, hessian: Vector, chunk_rows: int) -> Response:
     if not response.suspected:
         return response
     slow = is_slow(moments, chunk_rows)
-    instrument = instrument_of(moments, chunk_rows, slow)
+    found = proportion(moments, hessian, chunk_rows)
+    instrument = instrument_of(moments, chunk_rows, slow, found)
+    response = replace(response, instrument=instrument)
     if instrument is not None and instrument.denies:
-        return Response(none, 0.0, evidence, instrument=instrument)
+        return response
+    if found is not None:
+        return _in_proportion(found, hessian, response, moments.renewals)
     seen = Slope.of(moments, chunk_rows, slow)
     kept, R = 1.0 - 1.0 / evidence, moments.renewals / seen.inflation
     J = np.asarray((hessian + seen.J) / (1.0 + min((dim + 3.0) / max(R, 1.0), _MOST_BIAS)) - hessian)
-    confirmed = instrument is not None and instrument.confirms
-    gain = max(_gain(hessian, J), _gain(hessian, kept * J))
+    confirmed = response.confirmed
+    gain = max(gain_of(hessian, J), gain_of(hessian, kept * J))
     freedom = R / 4.0
     if gain < math.inf:
         slowest, typical = seen.renewals(hessian + J)
@@ -192,28 +213,26 @@ def regress(moments: Moments, hessian: Vector, chunk_rows: int) -> Response:
     too_large = gain > LARGEST_GAIN and not (confirmed and math.isfinite(gain))
     if too_large or climbs(hessian, J):
         return Response(none, 0.0, evidence, gain, rejected=True, instrument=instrument)
-    how = (_strength(hessian, J), seen.memory_chunks, freedom, None if slow else seen.spread)
+    how = (strength_of(hessian, J), seen.memory_chunks, freedom, None if slow else seen.spread)
     return Response(J, kept, evidence, gain, False, R, instrument, *how)
 
 
-def _gain(hessian: Vector, J: Vector) -> float:
-    """Root mean square, per coordinate, of (H + J)^-1 H; infinite where H + J is singular."""
-    try:
-        return math.sqrt(np.square(np.linalg.solve(hessian + J, hessian)).sum() / len(J))
-    except np.linalg.LinAlgError:
-        return math.inf
-
-
-def climbs(hessian: Vector, J: Vector) -> bool:
-    """Whether H^-1 (H + J) has an eigenvalue without a positive real part: no step could settle at such a root."""
-    try:
-        return bool(np.linalg.eigvals(np.linalg.solve(hessian, J)).real.min() <= -1.0)
-    except np.linalg.LinAlgError:
-        return False
-
-
-def _strength(hessian: Vector, J: Vector) -> float:
-    try:
-        return float(np.linalg.norm(np.linalg.solve(hessian, J), 2))
-    except np.linalg.LinAlgError:
-        return math.inf
+def _in_proportion(found: Proportion, hessian: Vector, response: Response, renewals: float) -> Response:
+    """The response J = -k H; none where k is within chance."""
+    J = -found.share * hessian
+    gain = 1.0 / abs(1.0 - found.share) if found.share != 1.0 else math.inf
+    if found.kept == 0.0:
+        return response
+    if found.share >= 1.0 or (gain > LARGEST_GAIN and not response.confirmed):
+        return replace(response, gain=gain, rejected=True)
+    R = max(min(renewals, found.renewals), 1.0) if gain > LARGE_GAIN else renewals
+    return replace(
+        response,
+        J=J,
+        kept=found.kept,
+        gain=gain,
+        renewals=R,
+        strength=abs(found.share),
+        freedom=max(found.renewals, 4.0) / 4.0,
+        proportion=found,
+    )

@@ -2,7 +2,9 @@
 
 For a chunk with the gradient sum g, while theta was x from the origin, of which z was dither, let x~ and z~ be their
 *traces*, moving averages over past chunks that forget by the factor exp(-2 m eta) per chunk, twice as fast as theta
-renews itself. With v = (g, x, x~ - x, 1) and w = (z, z~ - z): the sums of v v', of w v' and of w w'.
+renews itself. With v = (g, x, x~ - x, 1) and w = (z, z~ - z): the sums of v v', of w v' and of w w'. For a response in
+proportion to the chunk's own H: the sum of u (x, x~ - x, 1)', where u = (g at the point, H (theta - point), H (point -
+origin), H (x~ - x)).
 """
 
 from __future__ import annotations
@@ -13,10 +15,9 @@ from typing import Any, Self
 import numpy as np
 
 from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.absorb import follow
 from halfwidth.learners.auto.arguments import Notes
 from halfwidth.learners.auto.engine_schemas import NOTES
-
-FORGET, UNKNOWN = 2.0, 0.5
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,16 @@ class Moments:
     """(2d, 3d + 1): of w v'."""
     dither_spread: Vector
     """(2d, 2d): of w w'."""
+    bent_products: Vector
+    """(4d, 2d + 1): of u (x, x~ - x, 1)'."""
+    dithered: Vector
+    """(3,): of z'g, z'H (theta - point) and z'H z, with g at the point."""
 
     @classmethod
     def none(cls, dim: int) -> Self:
         size = 3 * dim + 1
-        return cls(0.0, np.zeros((size, size)), np.zeros((2 * dim, size)), np.zeros((2 * dim, 2 * dim)))
+        shapes = ((size, size), (2 * dim, size), (2 * dim, 2 * dim), (4 * dim, 2 * dim + 1), (3,))
+        return cls(0.0, *(np.zeros(shape) for shape in shapes))
 
     @property
     def dim(self) -> int:
@@ -44,13 +50,23 @@ class Moments:
     def chunks(self) -> int:
         return int(self.products[-1, -1])
 
-    def plus(self, gradients: Vector, offsets: Vector, dithers: Vector, renewals: Vector) -> Moments:
+    def plus(
+        self, gradients: Vector, offsets: Vector, dithers: Vector, renewals: Vector, bent: Vector, tilts: Vector
+    ) -> Moments:
         """With more chunks, one in each row; offsets and dithers stand beside their traces less themselves (2d)."""
+        d = self.dim
         v = np.concatenate([gradients, offsets, np.ones((len(gradients), 1))], axis=1)
         dithered, spread = self.dither_products, self.dither_spread
         if dithers.any():
             dithered, spread = dithered + dithers.T @ v, spread + dithers.T @ dithers
-        return Moments(self.renewals + float(renewals.sum()), self.products + v.T @ v, dithered, spread)
+        return Moments(
+            self.renewals + float(renewals.sum()),
+            self.products + v.T @ v,
+            dithered,
+            spread,
+            self.bent_products + bent.T @ v[:, d:],
+            self.dithered + np.array([np.sum(dithers[:, :d] * u) for u in (bent[:, :d], bent[:, d : 2 * d], tilts)]),
+        )
 
     def with_late(self, share: float) -> Moments:
         """The same with x + share (x~ - x) in place of x."""
@@ -94,6 +110,8 @@ class Moments:
             "products": self.products.copy(),
             "dither_products": self.dither_products.copy(),
             "dither_spread": self.dither_spread.copy(),
+            "bent_products": self.bent_products.copy(),
+            "dithered": self.dithered.copy(),
         }
 
 
@@ -101,16 +119,17 @@ class FeedbackNotes:
     """What the loop notes of every chunk, folded into the moments whenever the notes are full."""
 
     def __init__(self, dim: int) -> None:
-        self.pages = Notes(*(np.zeros((NOTES, dim)) for _ in range(3)))
+        self.pages = Notes(*(np.zeros((NOTES, dim)) for _ in Notes._fields))
         self._renewals = np.zeros(NOTES)
-        self._lags = [np.zeros((NOTES, dim)) for _ in range(2)]  # of offset and dither: trace less itself
+        self._raw = np.zeros((NOTES, dim))  # gradients at the point
+        self._lags = np.zeros((NOTES, dim))  # of the dither: its trace less itself
         self.clear()
 
     def clear(self) -> None:
         dim = self.pages.gradient.shape[1]
         self.noted = 0
         self._moments = Moments.none(dim)
-        self._traces: Vector | None = None  # (2, d): of offset and dither
+        self._trace: Vector | None = None  # of the dither
 
     @property
     def free_chunks(self) -> int:
@@ -127,42 +146,44 @@ class FeedbackNotes:
         `moved` is point - origin, and `bends` is m H moved: what that changed in the gradient of a chunk.
         """
         new = slice(self.noted, self.noted + len(renewals))
+        self._raw[new] = self.pages.gradient[new]
         self.pages.gradient[new] -= bends
         self.pages.offset[new] += moved
         self._renewals[new] = renewals
-        self._trace(new)
+        self._follow_dither(new)
         self.noted = new.stop
         if self.noted == NOTES:
             self._moments, self.noted = self.moments(), 0
 
-    def _trace(self, new: slice) -> None:
-        """Follow the traces of offset and dither over the new chunks."""
-        renewals = self._renewals[new]
-        kept = np.where(renewals > 0.0, np.exp(-FORGET * renewals), UNKNOWN)
-        here = np.stack([self.pages.offset[new], self.pages.dither[new]], axis=1)
-        trace = here[0] if self._traces is None else self._traces
-        for i, share in enumerate(kept.tolist()):
-            trace = share * trace + (1.0 - share) * here[i]
-            for lag, less in zip(self._lags, trace - here[i], strict=True):
-                lag[new.start + i] = less
-        self._traces = np.array(trace)
+    def _follow_dither(self, new: slice) -> None:
+        """The trace of the dither over the new chunks, as `absorb` follows that of theta."""
+        dithers = self.pages.dither[new]
+        trace = dithers[0].copy() if self._trace is None else self._trace
+        for i, renewal in enumerate(self._renewals[new].tolist()):
+            follow(dithers[i], renewal, trace, self._lags[new.start + i])
+        self._trace = trace
 
     def moments(self) -> Moments:
         """The sums over every chunk so far."""
         used = slice(0, self.noted)
-        offsets, dithers = (
-            np.concatenate([page[used], lag[used]], axis=1)
-            for page, lag in zip((self.pages.offset, self.pages.dither), self._lags, strict=True)
+        page = Notes(*(page[used] for page in self.pages))
+        return self._moments.plus(
+            page.gradient,
+            np.concatenate([page.offset, page.lag], axis=1),
+            np.concatenate([page.dither, self._lags[used]], axis=1),
+            self._renewals[used],
+            np.concatenate([self._raw[used], page.bend, page.pull, page.late], axis=1),
+            page.tilt,
         )
-        return self._moments.plus(self.pages.gradient[used], offsets, dithers, self._renewals[used])
 
     def to_state(self) -> dict[str, Any]:
-        pages = {name: page[: self.noted].copy() for name, page in self.pages._asdict().items()}
+        used = slice(0, self.noted)
         return {
-            "pages": pages,
-            "lags": np.stack([lag[: self.noted] for lag in self._lags]),
-            "traces": None if self._traces is None else self._traces.copy(),
-            "page_renewals": self._renewals[: self.noted].copy(),
+            "pages": {name: page[used].copy() for name, page in self.pages._asdict().items()},
+            "raw": self._raw[used].copy(),
+            "lags": self._lags[used].copy(),
+            "trace": None if self._trace is None else self._trace.copy(),
+            "page_renewals": self._renewals[used].copy(),
             **self._moments.to_state(),
         }
 
@@ -171,10 +192,9 @@ class FeedbackNotes:
         self.noted = len(state["page_renewals"])
         for name, page in self.pages._asdict().items():
             page[: self.noted] = state["pages"][name]
-        for lag, saved in zip(self._lags, state["lags"], strict=True):
-            lag[: self.noted] = saved
-        self._traces = None if state["traces"] is None else np.array(state["traces"], dtype=np.float64)
+        self._raw[: self.noted], self._lags[: self.noted] = state["raw"], state["lags"]
+        self._trace = None if state["trace"] is None else np.array(state["trace"], dtype=np.float64)
         self._renewals[: self.noted] = state["page_renewals"]
-        names = ("products", "dither_products", "dither_spread")
+        names = ("products", "dither_products", "dither_spread", "bent_products", "dithered")
         arrays = (np.array(state[name], dtype=np.float64) for name in names)
         self._moments = Moments(float(state["renewals"]), *arrays)

@@ -8,6 +8,7 @@ corrected for, and never called detected.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from halfwidth.equation import BatchStore, Sums, restored_store
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.absorb import follow
 from halfwidth.learners.auto.engine_schemas import OBSERVED_SCHEMA
 from halfwidth.learners.auto.feedback import Response, regress
 from halfwidth.learners.auto.moments import FeedbackNotes
@@ -35,7 +37,7 @@ class Observed:
         self.store = BatchStore(dim, BATCH_CHUNKS * rows, most_batches(dim), deployed=True)
         self.notes = FeedbackNotes(dim)
         self.chunks = 0
-        self.last = theta.copy()
+        self.last, self.trace = theta.copy(), np.zeros(dim)
         self.products = np.zeros(2)  # of the offsets: with themselves, and with those of the chunk before
 
     @property
@@ -51,10 +53,13 @@ class Observed:
         store.sums.H[at] += hessian
         store.sums.b[at] += hessian @ offset - gradient
         store.sums.T[at] += rows * offset
+        store.sums.U[at] += hessian @ offset
         store.sums.n[at] += rows
         store.note()
         page = self.notes.blank()
         page.gradient[0], page.offset[0], page.dither[0] = gradient - hessian @ offset, offset, 0.0
+        follow(offset, 0.0, self.trace, page.lag[0])
+        page.bend[0], page.pull[0], page.late[0] = hessian @ offset, 0.0, hessian @ page.lag[0]
         self.notes.note(np.zeros(1), np.zeros(len(theta)), np.zeros(len(theta)))
         self.products += (offset @ offset, offset @ (self.last - self.origin))
         self.last = theta.copy()
@@ -74,8 +79,7 @@ class Observed:
         moments = self.notes.moments()
         share = 1.0 - self.products[1] / self.products[0] if self.products[0] > 0.0 else 0.0
         renewals = self.chunks * float(np.clip(share, 0.0, 1.0))
-        moments = type(moments)(renewals, moments.products, moments.dither_products, moments.dither_spread)
-        return regress(moments, self.store.curvature() / self.store.rows, self.m)
+        return regress(replace(moments, renewals=renewals), self.store.curvature() / self.store.rows, self.m)
 
     def to_state(self) -> dict[str, Any]:
         return {
@@ -86,6 +90,7 @@ class Observed:
             "notes": self.notes.to_state(),
             "chunks": self.chunks,
             "last": self.last.copy(),
+            "trace": self.trace.copy(),
             "products": self.products.copy(),
         }
 
@@ -96,5 +101,5 @@ class Observed:
         engine.store = restored_store(engine.store, state["store"], "engine.store")
         engine.notes.restore(state["notes"])
         engine.chunks = int(state["chunks"])
-        engine.last[:], engine.products[:] = state["last"], state["products"]
+        engine.last[:], engine.trace[:], engine.products[:] = state["last"], state["trace"], state["products"]
         return engine

@@ -26,6 +26,7 @@ from halfwidth.learners.auto import given_status, status
 from halfwidth.learners.auto.excitation import Profile
 from halfwidth.learners.auto.feedback import Feedback, Response
 from halfwidth.learners.auto.given import GivenRows
+from halfwidth.learners.auto.jackknifed_result import jackknifed_result
 from halfwidth.learners.auto.observed import Observed
 from halfwidth.learners.auto.result import AutoResult, GivenResult
 from halfwidth.learners.auto.steered import Steered
@@ -100,17 +101,18 @@ def engine_profile(engine: Steered, equation: Equation) -> Profile | None:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # the equation refuses what is not finite
-def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> AutoResult:
+def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> AutoResult | GivenResult:
     """What a steered engine says now."""
     response = engine.response()
     Q, D = engine.corrections()
     sums = engine.store.closed()
-    equation = Equation.of(sums, response.J if response.kept > 0.0 else None, Q, D)
+    equation = Equation.of(sums, response.J if response.kept > 0.0 else None, Q, D, response.share)
     truncations = tuple(engine.truncations)
     profile = engine_profile(engine, equation) if response.kept > 0.0 else None
     shifted = profile is not None and profile.shifts(shown_only(equation)[0].solve()[1])
     if profile is not None:
         equation = equation.weighted(profile.weights)
+    result: AutoResult | GivenResult
     result = batch_means_result(equation, sums, engine.steering.origin, response, name, truncations, engine.m)
     facts = status.Facts(
         n_seen=n_seen,
@@ -130,14 +132,17 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         detect=engine.detect,
         hidden=tuple(np.flatnonzero(result.unidentified).tolist()),
     )
-    return result.with_facts(*status.flags(facts, result), notes=status.notes(facts, result))
+    said = (status.flags(facts, result), status.notes(facts, result))
+    if response.share != 0.0 and engine.dim <= WIDE and np.array_equal(equation.A, np.swapaxes(equation.A, 1, 2)):
+        result = jackknifed_result(*shown_only(equation), sums, result, response)
+    return result.with_facts(*said[0], notes=said[1])
 
 
 def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> AutoResult:
     """What an observed engine says now."""
     response = engine.response(detect)
     sums: Sums = engine.sums()
-    equation = Equation.of(sums, response.J if response.kept > 0.0 else None)
+    equation = Equation.of(sums, response.J if response.kept > 0.0 else None, share=response.share)
     result = batch_means_result(equation, sums, engine.origin, response, name, (), engine.m)
     facts = status.Facts(
         n_seen=n_seen,

@@ -66,14 +66,16 @@ class AutoResult(BatchesResult):
 
 @dataclass(frozen=True)
 class GivenResult(EquationResult):
-    """A result of `Auto` on rows that do not respond to theta: every coefficient has its own degrees of freedom.
+    """A result of `Auto` in which every coefficient has its own degrees of freedom.
+
+    Of rows that do not respond to theta, or that respond in proportion to their Hessian.
 
     Attributes
     ----------
     feedback : Feedback
-        Always none: nobody looked.
+        Whether the data were seen to respond to the deployed parameter; not where nobody looked.
     truncations : tuple of int
-        Always empty: given rows need no steps.
+        The rows at which theta was taken back after an excursion; given rows need no steps.
     settled : callable, optional
         Computes how the coefficients settled, for the picture.
     """

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfwidth.kernels.arrays import Vector
-from halfwidth.learners.auto.moments import FORGET, UNKNOWN, Moments
+from halfwidth.learners.auto.absorb import FORGET, UNKNOWN
+from halfwidth.learners.auto.moments import Moments
 
 SLOW = 3.0
 TINY = 1e-300
@@ -102,3 +103,27 @@ def regular(matrix: Vector) -> Vector:
     ridged = matrix.copy()
     ridged[np.diag_indices(len(matrix))] = np.diag(matrix) * (1.0 + _ROUNDING) + TINY
     return ridged
+
+
+def gain_of(hessian: Vector, J: Vector) -> float:
+    """Root mean square, per coordinate, of (H + J)^-1 H; infinite where H + J is singular."""
+    try:
+        return math.sqrt(np.square(np.linalg.solve(hessian + J, hessian)).sum() / len(J))
+    except np.linalg.LinAlgError:
+        return math.inf
+
+
+def climbs(hessian: Vector, J: Vector) -> bool:
+    """Whether H^-1 (H + J) has an eigenvalue without a positive real part: no step could settle at such a root."""
+    try:
+        return bool(np.linalg.eigvals(np.linalg.solve(hessian, J)).real.min() <= -1.0)
+    except np.linalg.LinAlgError:
+        return False
+
+
+def strength_of(hessian: Vector, J: Vector) -> float:
+    """The size of H^-1 J."""
+    try:
+        return float(np.linalg.norm(np.linalg.solve(hessian, J), 2))
+    except np.linalg.LinAlgError:
+        return math.inf

@@ -118,7 +118,8 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
         )
         found.append(("short-batches", text))
     unused = facts.response.correlated and facts.quadratic and not facts.restarts and not facts.truncations
-    if facts.clipped_share > (MOST_CLIPPED_UNUSED if unused else MOST_CLIPPED):
+    harmless = facts.quadratic and facts.response.share != 0.0
+    if not harmless and facts.clipped_share > (MOST_CLIPPED_UNUSED if unused else MOST_CLIPPED):
         text = (
             f"{100 * facts.clipped_share:.0f}% of the steps were clipped: the loss bends more than its mean Hessian "
             "says. Scale the columns, or start nearer to the solution (theta_0)"
@@ -183,7 +184,8 @@ def _feedback_flags(facts: Facts) -> list[Flag]:
         )
         return [("feedback-undecided", text)]
     seen = response.instrument
-    if facts.dithers and response.detected and seen is not None and seen.T < seen.N / SLOWEST:
+    prompt = response.share != 0.0  # the trace of theta shows nothing
+    if facts.dithers and response.detected and not prompt and seen is not None and seen.T < seen.N / SLOWEST:
         text = (
             f"the data respond to theta, but so slowly that the dither shows {seen.T:.1f} of {seen.N:.0f} expected: "
             "the response may last longer than can be followed, and a bias is likely left. Feed many more rows"

@@ -131,6 +131,7 @@ class Steered(SteeredSums):
         s.origin[:] = s.previous[:] = s.point[:] = point
         self.store.clear()
         self.notes.clear()
+        self.moving.trace[:] = np.nan
         self.bends[:] = s.Q[:] = self.moving.D[:] = 0.0
         self.weighed = None
 
@@ -157,7 +158,7 @@ class Steered(SteeredSums):
         response = regress(self.notes.moments(), self.mean_hessian(), self.m)
         s = self.steering
         if response.kept > 0.0:
-            self._use_feedback(response.steering)
+            self._use_feedback(response)
         safe = s.origin if self.phase == 2 else self.moving.theta_0
         self.moving.theta[:] = safe
         self._precondition(self.mean_hessian())
@@ -176,15 +177,15 @@ class Steered(SteeredSums):
         else:
             self.next_refresh = max(int(_GROWTH * self.k), self.k + WEIGHED_CHUNKS * self.m)
             if self.detect and self.k >= self.next_feedback:
-                self._learn_feedback(H)
+                self._learn_feedback()
         self._precondition(H)
         if self.phase == 2:
             self._move_point(H)
 
-    def _learn_feedback(self, H: Vector) -> None:
-        response = regress(self.notes.moments(), H, self.m)
+    def _learn_feedback(self) -> None:
+        response = self.response()
         if response.kept > 0.0 or not self.truncations:
-            self._use_feedback(response.steering)
+            self._use_feedback(response)
         enough = max(_ENOUGH_RENEWALS, _RENEWALS_PER_GAIN * response.gain)
         self.settled = response.detected and response.renewals >= enough
         self.dither.shape(self._noise_root() if response.doubtful else None)
@@ -192,9 +193,8 @@ class Steered(SteeredSums):
         self.next_feedback = int((_GROWTH if sooner else _FEEDBACK_GROWTH) * self.k)
 
     def _move_point(self, H: Vector) -> None:
-        s, rows = self.steering, self.store.rows
-        A = self.store.curvature() + rows * s.J
-        B = self.store.score() + s.J @ self.store.sums.T.sum(axis=0) - rows * s.Q
+        s = self.steering
+        A, B = self._corrected()
         seen = np.diag(H) != 0.0
         inside = np.ix_(seen, seen)
         left = A[inside] + self.prior_rows * (H + s.J)[inside] + np.diag(self.prior[seen])

@@ -50,10 +50,21 @@ class SteeredSums:
         self.dither = Dither(dim, key)
         zeros = [np.zeros(dim) for _ in range(4)]
         matrices = [np.zeros((dim, dim)) for _ in range(3)]
-        self.moving = Moving(theta_0.copy(), theta_0.copy(), zeros[0], matrices[0], zeros[1], np.zeros(1), np.zeros(3))
+        self.moving = Moving(
+            theta_0.copy(),
+            theta_0.copy(),
+            zeros[0],
+            matrices[0],
+            zeros[1],
+            np.zeros(1),
+            np.zeros(3),
+            np.full(dim, np.nan),
+        )
         points = [theta_0.copy() for _ in range(3)]
         spacing = _FIRST_SPACING * np.maximum(1.0, np.abs(theta_0)) if differences else zeros[3]
-        self.steering = Steering(points[0], points[1], points[2], matrices[1], matrices[2], np.zeros(dim), spacing)
+        self.steering = Steering(
+            points[0], points[1], points[2], matrices[1], matrices[2], np.zeros(1), np.zeros(dim), spacing
+        )
         self.store = BatchStore(dim, self.batch_rows, most_batches(dim), deployed=True)
         self.notes = FeedbackNotes(dim)
         self.excitation = Excitation()
@@ -112,10 +123,19 @@ class SteeredSums:
         values, vectors = np.linalg.eigh(regression(self.notes.moments(), self.m)[1])
         return np.asarray(self.steering.P @ (vectors * np.sqrt(np.maximum(values, 0.0))))
 
-    def _use_feedback(self, J: Vector) -> None:
+    def _corrected(self) -> tuple[Vector, Vector]:
+        """Left and right side of the equation of all rows, by the feedback that steps allow for."""
+        s, store = self.steering, self.store
+        A, B, share = store.curvature(), store.score() - store.rows * s.Q, s.share[0]
+        if share != 0.0:
+            return np.asarray((1.0 - share) * A), np.asarray(B - share * store.sums.U.sum(axis=0))
+        return np.asarray(A + store.rows * s.J), np.asarray(B + s.J @ store.sums.T.sum(axis=0))
+
+    def _use_feedback(self, response: Response) -> None:
         """Steer by this slope; what decrements are usual grows with the preconditioner."""
         before = np.linalg.norm(self.steering.P)
-        self.steering.J[:] = J
+        self.steering.J[:] = response.steering
+        self.steering.share[0] = response.kept * response.share
         self._precondition(self.mean_hessian())
         if before > 0.0:
             self.moving.guard[:2] *= max(1.0, float(np.linalg.norm(self.steering.P) / before))

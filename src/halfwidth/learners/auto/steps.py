@@ -67,13 +67,17 @@ class Gain:
 
     def ahead(self, chunks: int) -> Vector:
         """The limits of the next chunks."""
-        ahead = np.arange(chunks)
-        limit = self.largest * np.minimum(1.0, self.share * RECOVERY**ahead)
-        return np.asarray(np.minimum(limit, self.now * GROWTH ** np.minimum(ahead, _DOUBLINGS)))
+        growth = GROWTH ** np.minimum(np.arange(chunks), _DOUBLINGS)
+        return np.asarray(np.minimum(self.largest * self._shares(chunks)[:-1], self.now * growth))
 
     def advance(self, chunks: int) -> None:
-        self.share = min(1.0, self.share * RECOVERY**chunks)
+        self.share = float(self._shares(chunks)[-1])
         self.now = min(self.largest * self.share, self.now * GROWTH ** min(chunks, _DOUBLINGS))
+
+    def _shares(self, chunks: int) -> Vector:
+        """The share now and after each of the chunks, one by one: it must not depend on how many come at a time."""
+        factors = np.concatenate([[self.share], np.full(chunks, RECOVERY)])
+        return np.asarray(np.minimum(1.0, np.multiply.accumulate(factors)))
 
     def to_state(self) -> dict[str, Any]:
         return {"largest": self.largest, "share": self.share, "now": self.now}
