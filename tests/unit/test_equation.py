@@ -199,6 +199,34 @@ def test_deletions_are_inverses_and_pseudo_inverses(small, monkeypatch):
     assert abs(lone[:, 0] @ alone) == pytest.approx(1.0)
 
 
+def test_deletions_of_many_coefficients_are_those_of_every_batch_by_itself():
+    """Most batches by the factor of what is left of A; one column is in one batch, and one mostly in another."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((12, 60, 40)) * np.logspace(-3, 3, 40)
+    X[:, :, 7] = 0.0
+    X[3, :5, 7] = 1.0
+    X[:, :, 9] *= 1e-3
+    X[5, :, 9] *= 1e3
+    A, r = X.transpose(0, 2, 1) @ X, rng.standard_normal((12, 40))
+    whitened = whitening(A.sum(axis=0))
+    assert whitened.regular
+    deletions = Deletions.of(A, r, whitened)
+    E = np.eye(40) - whitened.C.T @ A @ whitened.C
+    expected = whitened.C @ np.linalg.pinv(E, rcond=1e-9, hermitian=True)
+    size = np.abs(expected).max(axis=(0, 2))[:, None]
+    np.testing.assert_allclose(deletions.P / size, expected / size, rtol=1e-7, atol=1e-9)
+    assert deletions.is_lone(np.eye(40)).tolist() == [j == 7 for j in range(40)]
+    sure = jackknife._without(A, np.ascontiguousarray(whitened.C))[1]
+    assert sure.tolist() == [b not in (3, 5) for b in range(12)]
+
+
+def test_columns_that_are_nearly_the_others_are_not_regular():
+    X = np.random.default_rng(5).standard_normal((200, 3))
+    X[:, 2] = X[:, 1] + 1e-3 * X[:, 2]
+    assert not whitening(X.T @ X).regular
+    assert not whitening(np.diag([1.0, 1.0, 0.0])).regular
+
+
 def test_the_share_of_a_batch_is_the_information_that_goes_with_it():
     *_, A, r = regression()
     deletions = Deletions.of(A, r, whitening(A.sum(axis=0)))

@@ -38,6 +38,8 @@ DELETED = 1e-9
 """An eigenvalue of E_b below this: the direction is known from batch b alone."""
 TAKES_PART = 1e-6
 _SAFE = 0.5
+_SURE = -5.0
+"""Half the logarithm of det E_b above which no eigenvalue is near `DELETED`."""
 _SMALL = 16
 """Up to so many coefficients NumPy's solution of many systems at once takes less time than a call for each."""
 _WIDE = 512
@@ -63,15 +65,14 @@ class Deletions:
     def of(cls, A: Vector, residuals: Vector, whitened: Whitening) -> Deletions:
         """From the batches' own matrices (K, d, d) and their residuals (K, d)."""
         C = np.ascontiguousarray(whitened.C)
-        K, (d, k) = len(A), C.shape
-        M = np.empty((K, k, k))
-        for at in range(0, K, step := max(1, _AT_ONCE // max(A[0].size, 1))):
-            some = slice(at, at + step)
-            inside = C.T @ (A[some].reshape(-1, d) @ C).reshape(-1, d, k)
-            np.add(inside, inside.transpose(0, 2, 1), out=M[some])
-            M[some] *= 0.5
-        P, lone = solutions(M, C)
-        return cls(C, M if FreedomForms.fit(k) else M[:0].copy(), P, residuals @ C, C @ lone)
+        if FreedomForms.fit(C.shape[1]) or not whitened.regular or len(C) > _WIDE:
+            M = _inside(A, C)
+            P, lone = solutions(M, C)
+            return cls(C, M if FreedomForms.fit(C.shape[1]) else M[:0].copy(), P, residuals @ C, C @ lone)
+        P, sure = _without(A, C)
+        M = _inside(A[~sure], C)
+        P[~sure], lone = solutions(M, C)
+        return cls(C, M[:0].copy(), P, residuals @ C, C @ lone)
 
     def influences(self, directions: Vector) -> Vector:
         """u_b(v) for the directions (m, d), one in each column (K, m)."""
@@ -157,6 +158,35 @@ class Along:
 def _to_about_one(w: Vector) -> Vector:
     """Powers of two for the directions: degrees of freedom do not depend on their size, but fourth powers overflow."""
     return np.asarray(np.ldexp(1.0, -np.frexp(np.abs(w).max(axis=1, initial=0.0))[1]))
+
+
+def _inside(A: Vector, C: Vector) -> Vector:
+    """C'A_b C of every batch (K, k, k)."""
+    K, (d, k) = len(A), C.shape
+    M = np.empty((K, k, k))
+    for at in range(0, K, step := max(1, _AT_ONCE // max(d * d, 1))):
+        some = slice(at, at + step)
+        inside = C.T @ (A[some].reshape(-1, d) @ C).reshape(-1, d, k)
+        np.add(inside, inside.transpose(0, 2, 1), out=M[some])
+        M[some] *= 0.5
+    return M
+
+
+def _without(A: Vector, C: Vector) -> tuple[Vector, NDArray[np.bool_]]:
+    """C E_b^-1 = (A - A_b)^-1 C'^-1 by one Cholesky factor per batch, for a regular A, and where that is sure.
+
+    If A_b has no negative eigenvalue those of E_b are at most 1, and the smallest is at least their product, which is
+    that of the squared ratios of the factors' diagonals.
+    """
+    from scipy.linalg.lapack import dposv
+
+    root = np.linalg.inv(C).T
+    total, whole = root @ root.T, float(np.log(np.abs(np.diag(C))).sum())
+    P, sure = np.empty((len(A), *C.shape)), np.zeros(len(A), dtype=np.bool_)
+    for b, own in enumerate(A):
+        factor, P[b], failed = dposv((total - own).T, root, lower=1, overwrite_a=1)
+        sure[b] = not failed and np.log(np.diag(factor)).sum() + whole > _SURE
+    return P, sure
 
 
 def solutions(M: Vector, right: Vector) -> tuple[Vector, Vector]:

@@ -18,6 +18,7 @@ from halfwidth.kernels.arrays import Vector
 SINGULAR = 1e-12
 """Eigenvalues of the scaled matrix below this share of the largest are taken for zero."""
 _LARGE = 512
+_NEAR = 1e-4
 
 
 class Whitening(NamedTuple):
@@ -26,6 +27,13 @@ class Whitening(NamedTuple):
     C: Vector
     null: Vector
     D: Vector
+
+    @property
+    def regular(self) -> bool:
+        """Whether C is triangular, and no column of R leaves less than `_NEAR` of itself beside those before it."""
+        if self.null.shape[1] or np.tril(self.C, -1).any():
+            return False
+        return bool(np.min(np.square(self.D / np.diag(self.C)), initial=1.0) > _NEAR)
 
 
 def solution(matrix: Vector, right_side: Vector) -> Vector:
