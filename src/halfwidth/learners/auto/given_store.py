@@ -1,7 +1,7 @@
 """How many batches of given rows are kept, and of how many rows at first.
 
 Batches begin with a single row, so that short streams have many. There are as many of them as can be deleted one by one
-at little cost, between 256 and 1,024; fewer where their matrices would take too much memory. Above 512 dimensions,
+at little cost, between 128 and 1,024; fewer where their matrices would take too much memory. Above 512 dimensions,
 where a chunk would be cut into dozens of large matrices, they begin with 128 rows and are kept in single precision,
 their sum in double.
 """
@@ -12,7 +12,7 @@ from halfwidth.equation import BatchStore, capacity_for
 from halfwidth.equation.wide_errors import WIDE
 from halfwidth.kernels.arrays import Vector
 
-MOST_BATCHES, FEWEST_BATCHES, JACKKNIFE_FLOPS = 1_024, 256, 2.5e7
+MOST_BATCHES, FEWEST_BATCHES, JACKKNIFE_FLOPS = 1_024, 128, 2.5e7
 WIDE_LENGTH = 128
 
 
