@@ -129,3 +129,6 @@ def test_features_in_spells_with_a_response_are_covered():
     assert covered / ok >= 0.95 - 3.3 * np.sqrt(0.95 * 0.05 / ok)
     assert result.feedback.detected
     assert result.feedback.strength == pytest.approx(0.5, abs=0.15)
+    assert any("of each chunk's own Hessian" in note for note in result.diagnostics.notes)
+    np.testing.assert_allclose(result._trail().params[-1], result.params)
+    assert len(repr(result)) < 5_000

@@ -42,8 +42,8 @@ class EquationResult(Result):
     they settled, where that was asked for.
     """
 
-    errors: Errors | WideErrors | None = None
-    basis: Vector = field(default_factory=lambda: np.empty((0, 0)))
+    errors: Errors | WideErrors | None = field(default=None, repr=False)
+    basis: Vector = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     df: Vector = field(default_factory=lambda: np.empty(0))
     most_df: float = np.inf
     trail: Trail | None = None

@@ -78,7 +78,7 @@ def inflations(x: Vector, df: Vector) -> Vector:
 class BatchesResult(Result):
     """A result with the influences (K, d) of its batches."""
 
-    influences: Vector = field(default_factory=lambda: np.empty((0, 0)))
+    influences: Vector = field(default_factory=lambda: np.empty((0, 0)), repr=False)
 
     @property
     def bse(self) -> Vector:

@@ -45,4 +45,5 @@ def jackknifed_result(
         most_df=response.freedom,
         feedback=plain.feedback,
         truncations=plain.truncations,
+        settled=plain._trail,
     )

@@ -97,7 +97,8 @@ def feedback_note(seen: Response) -> str:
         evidence += f"; dither {seen.instrument.T:.1f}, {seen.instrument.N:.1f} expected of feedback"
     if seen.kept > 0.0:
         kind = "the data respond to theta" if seen.detected else "the data may respond to theta"
-        return f"{kind} ({evidence}): corrected, by a slope seen over {seen.renewals:.0f} renewals"
+        how = f"{seen.share:.2f} of each chunk's own Hessian, " if seen.share != 0.0 else "a slope "
+        return f"{kind} ({evidence}): corrected, by {how}seen over {seen.renewals:.0f} renewals"
     if seen.suspected and not seen.rejected:
         return f"noise stays correlated for longer than a chunk, no feedback ({evidence}): no correction"
     return f"no significant feedback ({evidence}): no correction"
