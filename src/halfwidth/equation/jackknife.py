@@ -38,8 +38,8 @@ DELETED = 1e-9
 """An eigenvalue of E_b below this: the direction is known from batch b alone."""
 TAKES_PART = 1e-6
 _SAFE = 0.5
-_SURE = -5.0
-"""Half the logarithm of det E_b above which no eigenvalue is near `DELETED`."""
+_SURE, _LEAST_RATIO = -5.0, 1e-3
+"""Half the logarithm of det E_b, and the least ratio of diagonals, above which no eigenvalue is near `DELETED`."""
 _SMALL = 16
 """Up to so many coefficients NumPy's solution of many systems at once takes less time than a call for each."""
 _WIDE = 512
@@ -181,11 +181,12 @@ def _without(A: Vector, C: Vector) -> tuple[Vector, NDArray[np.bool_]]:
     from scipy.linalg.lapack import dposv
 
     root = np.linalg.inv(C).T
-    total, whole = root @ root.T, float(np.log(np.abs(np.diag(C))).sum())
+    total, scale = root @ root.T, np.abs(np.diag(C))
     P, sure = np.empty((len(A), *C.shape)), np.zeros(len(A), dtype=np.bool_)
     for b, own in enumerate(A):
         factor, P[b], failed = dposv((total - own).T, root, lower=1, overwrite_a=1)
-        sure[b] = not failed and np.log(np.diag(factor)).sum() + whole > _SURE
+        ratios = np.diag(factor) * scale
+        sure[b] = not failed and ratios.min() > _LEAST_RATIO and np.log(ratios).sum() > _SURE
     return P, sure
 
 

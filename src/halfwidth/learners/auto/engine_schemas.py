@@ -103,6 +103,7 @@ OBSERVED_SCHEMA = Schema(
         "last": Array(("dim",), doc="the theta of the last call"),
         "trace": Array(("dim",), doc="a moving average of theta, less the origin"),
         "products": Array((2,), doc="of the offsets with themselves and with those of the call before"),
+        "total": Array(("dim",), doc="the sum of the offsets"),
     },
     _WIDE,
     (

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation import Equation, Sums
-from halfwidth.equation.result import Jackknifed
+from halfwidth.equation.result import FEWEST, Jackknifed
+from halfwidth.inference.student_law import StudentLaw
 from halfwidth.learners.auto.feedback import Response
-from halfwidth.learners.auto.result import AutoResult, GivenResult
+from halfwidth.learners.auto.result import AutoResult, GivenResult, with_slope
 
 
 def jackknifed_result(
@@ -24,25 +25,29 @@ def jackknifed_result(
     found = Jackknifed.of(equation, equation.centred_residuals(equation.solve()[0]))
     dim = len(shown)
     df, covariance = np.zeros(dim), np.full((dim, dim), np.nan)
-    df[shown] = np.where(found.df > 0.0, 1.0 / (1.0 / np.maximum(found.df, 1e-300) + 1.0 / response.freedom), 0.0)
+    df[shown] = with_slope(found.df, response.freedom)
     covariance[np.ix_(shown, shown)] = plain.n * found.covariance / (1.0 - response.taken(sums))
+    refused = df < FEWEST
+    covariance[refused] = np.nan
+    covariance[:, refused] = np.nan
+    usual = float(np.median(df[~refused])) if not refused.all() else FEWEST
     own = iter(found.diagnostics((), ()).coefficient_flags or ((),) * dim)
     flags = tuple(next(own) if seen else ("unidentified",) for seen in shown)
     return GivenResult(
         plain.params,
         covariance,
         plain.n,
-        found.law,
+        StudentLaw(usual),
         plain.method,
         replace(
             plain.diagnostics,
-            effective_blocks=float(np.median(df)),
+            effective_blocks=usual,
             coefficient_flags=flags if any(flags) else (),
         ),
         errors=found.errors,
         basis=np.eye(dim)[:, shown],
         df=df,
-        most_df=response.freedom,
+        slope_df=response.freedom,
         feedback=plain.feedback,
         truncations=plain.truncations,
         settled=plain._trail,

@@ -39,6 +39,7 @@ class Observed:
         self.chunks = 0
         self.last, self.trace = theta.copy(), np.zeros(dim)
         self.products = np.zeros(2)  # of the offsets: with themselves, and with those of the chunk before
+        self.total = np.zeros(dim)  # of the offsets
 
     @property
     def rows_needed(self) -> int:
@@ -62,6 +63,7 @@ class Observed:
         page.bend[0], page.pull[0], page.late[0] = hessian @ offset, 0.0, hessian @ page.lag[0]
         self.notes.note(np.zeros(1), np.zeros(len(theta)), np.zeros(len(theta)))
         self.products += (offset @ offset, offset @ (self.last - self.origin))
+        self.total += offset
         self.last = theta.copy()
         self.chunks += 1
 
@@ -77,7 +79,8 @@ class Observed:
         if not detect:
             return Response(np.zeros((dim, dim)), 0.0, 0.0)
         moments = self.notes.moments()
-        share = 1.0 - self.products[1] / self.products[0] if self.products[0] > 0.0 else 0.0
+        here, before = self.products - self.total @ self.total / max(self.chunks, 1)
+        share = 1.0 - before / here if here > 0.0 else 0.0
         renewals = self.chunks * float(np.clip(share, 0.0, 1.0))
         return regress(replace(moments, renewals=renewals), self.store.curvature() / self.store.rows, self.m)
 
@@ -92,6 +95,7 @@ class Observed:
             "last": self.last.copy(),
             "trace": self.trace.copy(),
             "products": self.products.copy(),
+            "total": self.total.copy(),
         }
 
     @classmethod
@@ -101,5 +105,6 @@ class Observed:
         engine.store = restored_store(engine.store, state["store"], "engine.store")
         engine.notes.restore(state["notes"])
         engine.chunks = int(state["chunks"])
-        engine.last[:], engine.trace[:], engine.products[:] = state["last"], state["trace"], state["products"]
+        engine.last[:], engine.trace[:] = state["last"], state["trace"]
+        engine.products[:], engine.total[:] = state["products"], state["total"]
         return engine

@@ -69,7 +69,8 @@ class Proportion:
         """The share of these batches' noise that the fit of k has removed from them."""
         U = sums.U - sums.H @ np.linalg.solve(regular(sums.H.sum(axis=0)), sums.U.sum(axis=0))
         removed = self.variance * float(np.sum(U * np.linalg.solve(self.omega, U.T).T))
-        return float(min(removed / (float(sums.n.sum()) * U.shape[1]), _MOST_TAKEN))
+        shown = int(np.any(sums.U, axis=0).sum())
+        return float(min(removed / (float(sums.n.sum()) * max(shown, 1)), _MOST_TAKEN))
 
 
 def proportion(moments: Moments, hessian: Vector, chunk_rows: int) -> Proportion | None:
@@ -81,7 +82,9 @@ def proportion(moments: Moments, hessian: Vector, chunk_rows: int) -> Proportion
     try:
         sums = np.column_stack([g[:, -1], z[:, -1], late[:, -1]])
         removed = sums.T @ np.linalg.solve(regular(hessian) * (n * chunk_rows), sums)
-        noise = float(np.trace(np.linalg.solve(regular(hessian), omega))) / d
+        shown = np.flatnonzero(np.diag(hessian))
+        own = (matrix[np.ix_(shown, shown)] for matrix in (regular(hessian), omega))
+        noise = float(np.trace(np.linalg.solve(*own))) / max(len(shown), 1)
     except np.linalg.LinAlgError:
         return None
     traces = np.array([[np.trace(u[:, part]) for u in (g, z, late)] for part in (slice(0, d), slice(d, 2 * d))])
@@ -112,5 +115,5 @@ def _shares(normal: Vector, right: Vector, noise: float) -> tuple[float, float, 
     t = abs(late) * math.sqrt(rest / noise)
     if late * (first - across * late) <= 0.0:
         return first, 0.0, variance, 0.0
-    used = max(1.0 - 1.0 / t**2, 0.0)
+    used = max(1.0 - 1.0 / max(t * t, TINY), 0.0)
     return first - across * used * late, used * late, variance + used * across**2 * noise / rest, t

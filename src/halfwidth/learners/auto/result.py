@@ -48,20 +48,31 @@ class AutoResult(BatchesResult):
         hidden = self.unidentified
         if direction is None or not hidden.any():
             return super().interval(direction, level)
-        v = self._check_directions(direction)
+        return self._shown().interval(self._check_directions(direction), level)
+
+    def _check_directions(self, direction: ArrayLike) -> Vector:
+        v, hidden = super()._check_directions(direction), self.unidentified
         if np.any(v[..., hidden]):
             names = ", ".join(f"theta[{j}]" for j in np.flatnonzero(hidden)[:8])
             raise NotIdentified(
                 f"direction looks at {names}, which no row has shown yet; wait for rows that do, or drop the column",
                 "unidentified",
             )
-        return self._shown().interval(v, level)
+        return v
+
+    def _full_covariance(self, asked: str) -> Vector:
+        return self.covariance if asked == "cov_params()" else np.nan_to_num(self.covariance)
 
     def _shown(self) -> BatchesResult:
         """The same with zeros in place of what is not identified."""
         covariance, influences = np.nan_to_num(self.covariance), np.nan_to_num(self.influences)
         facts = (self.n, self.law, self.method, self.diagnostics, self.names, influences)
         return BatchesResult(self.params, covariance, *facts)
+
+
+def with_slope(df: Vector, slope_df: float) -> Vector:
+    """Degrees of freedom of an error that rests on the slope of the feedback, too."""
+    return np.asarray(np.where(df > 0.0, 1.0 / (1.0 / np.maximum(df, 1e-300) + 1.0 / slope_df), 0.0))
 
 
 @dataclass(frozen=True)
@@ -76,13 +87,24 @@ class GivenResult(EquationResult):
         Whether the data were seen to respond to the deployed parameter; not where nobody looked.
     truncations : tuple of int
         The rows at which theta was taken back after an excursion; given rows need no steps.
+    slope_df : float
+        Degrees of freedom of the share by which rows respond; those of every direction are fewer for it.
     settled : callable, optional
         Computes how the coefficients settled, for the picture.
     """
 
     feedback: Feedback = field(default_factory=Feedback)
     truncations: tuple[int, ...] = ()
-    settled: Callable[[], Trail | None] | None = None
+    slope_df: float = np.inf
+    settled: Callable[[], Trail | None] | None = field(default=None, repr=False)
+
+    def degrees_of_freedom(self, directions: Vector) -> Vector:
+        """Of each direction (m, d); those of the coefficients, `df`, have the share's in them."""
+        found = super().degrees_of_freedom(directions)
+        if np.isinf(self.slope_df):
+            return found
+        several = (directions != 0.0).sum(axis=1) != 1
+        return np.where(several, with_slope(found, self.slope_df), found)
 
     def _trail(self) -> Trail | None:
         return None if self.settled is None else self.settled()

@@ -99,9 +99,10 @@ def feedback_note(seen: Response) -> str:
         kind = "the data respond to theta" if seen.detected else "the data may respond to theta"
         how = f"{seen.share:.2f} of each chunk's own Hessian, " if seen.share != 0.0 else "a slope "
         return f"{kind} ({evidence}): corrected, by {how}seen over {seen.renewals:.0f} renewals"
-    if seen.suspected and not seen.rejected:
+    if seen.denied:
         return f"noise stays correlated for longer than a chunk, no feedback ({evidence}): no correction"
-    return f"no significant feedback ({evidence}): no correction"
+    small = "a response within chance" if seen.suspected and not seen.rejected else "no significant feedback"
+    return f"{small} ({evidence}): no correction"
 
 
 def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
