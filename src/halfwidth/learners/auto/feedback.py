@@ -18,7 +18,8 @@ less than a chunk makes F small and J too small all the same. So, where F is not
 share c of the response that is late, G = c J, and g is regressed on x + c (x~ - x); c is shrunk by 1 - 1 / t^2, t its
 ratio to its standard error, and zero where it is negative.
 
-**In proportion.** Before all that, one number is tried for J: a response in proportion to each chunk's own Hessian
+**In proportion.** Where chunks are unlike each other, so that more than a fifth of the steps are clipped, no constant J
+fits. There, before all that, one number is tried: a response in proportion to each chunk's own Hessian
 (`proportional`), which is what a shift of the responses by the model's own prediction makes.
 
 **The instrument.** Noise that stays correlated for longer than a chunk gives a J_raw too, for theta follows the noise
@@ -179,8 +180,8 @@ class Response:
         return min(float(np.sum(T * np.linalg.solve(regular(self.spread), T.T).T)) / n, _MOST_TAKEN)
 
 
-def regress(moments: Moments, hessian: Vector, chunk_rows: int) -> Response:
-    """The response, given the mean static Hessian."""
+def regress(moments: Moments, hessian: Vector, chunk_rows: int, *, unlike: bool = False) -> Response:
+    """The response, given the mean static Hessian, and whether chunks are unlike each other."""
     dim, n = len(hessian), moments.chunks
     none = np.zeros((dim, dim))
     if n < 2 * dim + 8:
@@ -193,7 +194,7 @@ def regress(moments: Moments, hessian: Vector, chunk_rows: int) -> Response:
     if not response.suspected:
         return response
     slow = is_slow(moments, chunk_rows)
-    found = proportion(moments, hessian, chunk_rows)
+    found = proportion(moments, hessian, chunk_rows) if unlike else None
     instrument = instrument_of(moments, chunk_rows, slow, found)
     response = replace(response, instrument=instrument)
     if instrument is not None and instrument.denies:

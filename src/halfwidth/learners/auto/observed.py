@@ -54,13 +54,11 @@ class Observed:
         store.sums.H[at] += hessian
         store.sums.b[at] += hessian @ offset - gradient
         store.sums.T[at] += rows * offset
-        store.sums.U[at] += hessian @ offset
         store.sums.n[at] += rows
         store.note()
         page = self.notes.blank()
         page.gradient[0], page.offset[0], page.dither[0] = gradient - hessian @ offset, offset, 0.0
         follow(offset, 0.0, self.trace, page.lag[0])
-        page.bend[0], page.pull[0], page.late[0] = hessian @ offset, 0.0, hessian @ page.lag[0]
         self.notes.note(np.zeros(1), np.zeros(len(theta)), np.zeros(len(theta)))
         self.products += (offset @ offset, offset @ (self.last - self.origin))
         self.total += offset

@@ -1,10 +1,10 @@
 """A response in proportion to the Hessian: data answer the deployed theta with a share of what theta itself does.
 
-Where responses shift with the model's own prediction, as forecasts do that fulfil themselves in part, a chunk with the
-Hessian sum H_c responds by J_c = -k H_c: in proportion to its own rows, whatever these are, and by one number instead
-of d^2. With features that stay alike within a chunk and change from chunk to chunk no constant J fits; where H_c is
-constant, J = -k H is the smallest model there is. With x the deployed theta less the origin, l = x~ - x what its trace
-lags behind (`moments`), and g the chunk's gradient sum, put back to the origin by its own H_c,
+With features that stay alike within a chunk and change from chunk to chunk no constant J fits. Where responses shift
+with the model's own prediction, as forecasts do that fulfil themselves in part, a chunk with the Hessian sum H_c
+responds by J_c = -k H_c: in proportion to its own rows, whatever these are, and by one number instead of d^2. With x
+the deployed theta less the origin, l = x~ - x what its trace lags behind (`moments`), and g the chunk's gradient sum,
+put back to the origin by its own H_c,
 
     g = -H_c v - k H_c x - c H_c l + noise,   v = (1 - k) (theta* - origin).
 

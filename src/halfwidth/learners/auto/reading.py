@@ -142,7 +142,7 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
     """What an observed engine says now."""
     response = engine.response(detect)
     sums: Sums = engine.sums()
-    equation = Equation.of(sums, response.J if response.kept > 0.0 else None, share=response.share)
+    equation = Equation.of(sums, response.J if response.kept > 0.0 else None)
     result = batch_means_result(equation, sums, engine.origin, response, name, (), engine.m)
     facts = status.Facts(
         n_seen=n_seen,

@@ -28,11 +28,12 @@ import numpy as np
 
 from halfwidth.inference.batch_result import BatchesResult, too_short
 from halfwidth.learners.auto.feedback import LARGE_GAIN, LARGEST_GAIN, Response
+from halfwidth.learners.auto.steered_sums import UNLIKE
 
 Flag = tuple[str, str]
 
 FEW_BATCHES = 16
-MOST_CLIPPED, MOST_CLIPPED_UNUSED = 0.2, 0.4
+MOST_CLIPPED, MOST_CLIPPED_UNUSED = UNLIKE, 0.4
 """Shares of clipped steps; the second where noise is correlated, J = 0 and the loss quadratic: no step matters then."""
 MOST_BENT = 0.3
 FEW_RENEWALS = 64.0

@@ -44,7 +44,6 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.arguments import APPEARED, EXCURSION, NOT_FINITE
 from halfwidth.learners.auto.engine_schemas import WEIGHED_CHUNKS
-from halfwidth.learners.auto.feedback import regress
 from halfwidth.learners.auto.steered_sums import BATCH_CHUNKS, SteeredSums
 from halfwidth.learners.auto.steps import SHRINK
 
@@ -155,7 +154,7 @@ class Steered(SteeredSums):
                 "its steps find no stable parameter. Start nearer to the solution (theta_0), scale the columns to "
                 "about one, or check that the gradient points uphill"
             )
-        response = regress(self.notes.moments(), self.mean_hessian(), self.m)
+        response = self._regress(self.mean_hessian())
         s = self.steering
         if response.kept > 0.0:
             self._use_feedback(response)

@@ -28,6 +28,8 @@ _SHORT_CHUNK = 128
 _LARGEST_STEP = 0.35
 _SPACING, _FIRST_SPACING = 0.05, 1e-4
 _MOST_BATCHES = 64
+UNLIKE = 0.2
+"""The share of clipped steps from which on chunks are unlike each other."""
 _ROUNDING = 1e-6
 
 
@@ -151,7 +153,11 @@ class SteeredSums:
         """The feedback as it is seen now."""
         if not self.detect:
             return Response(np.zeros((self.dim, self.dim)), 0.0, 0.0)
-        return regress(self.notes.moments(), self.store.curvature() / self.store.rows, self.m)
+        return self._regress(self.store.curvature() / self.store.rows)
+
+    def _regress(self, hessian: Vector) -> Response:
+        unlike = self.clipped > UNLIKE * self.chunks
+        return regress(self.notes.moments(), hessian, self.m, unlike=unlike)
 
     def corrections(self) -> tuple[Vector, Vector]:
         """Q, and the share of the last move in it that rows since then get back."""
