@@ -17,7 +17,7 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable, kernel
 
 LARGEST = float(np.finfo(np.float64).max)
-"""Of the finite numbers."""
+"""The largest number that is finite."""
 
 
 class RowData(NamedTuple):
