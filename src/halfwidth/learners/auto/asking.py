@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
-from halfwidth.learners.auto.arguments import FINE, Notes, Plan, told_for
+from halfwidth.learners.auto.arguments import FINE, Cursor, Notes, Plan, told_for
 from halfwidth.learners.auto.chunks import request_points, told_chunk
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.problems import Problem
@@ -53,24 +53,25 @@ class Conversation:
         self.engine = engine
         self._told = told_for(engine.dim)
         self._open: Request | None = None
-        self._ahead: tuple[Plan, Notes] | None = None  # of the chunks that are still to come
+        self._ahead: tuple[Plan, Notes, Cursor] | None = None  # the plan, where it is noted, and the next chunk's batch
         self._done = self._clipped = 0  # chunks of the plan that were told, and how many of their steps were clipped
+        self._count = 0  # points of the next request, once they are written
 
     def ask(self) -> Request:
         """The open request, or the next one."""
         if self._open is None:
-            engine, plan = self.engine, self._planned()[0]
-            count = request_points(engine.weighed is not None, plan, engine.steering, engine.moving, self._told)
-            theta = engine.moving.theta + plan.dithers[0]
-            self._open = Request(theta, self._told.points[:count].copy(), engine.m)
-            self._told.gradients[count:] = 0.0
+            engine, (plan, _, cursor) = self.engine, self._planned()
+            if not self._count:
+                self._count = request_points(cursor.weighing, plan, engine.steering, engine.moving, self._told)
+            theta = engine.moving.theta + plan.dithers[self._done]
+            self._open = Request(theta, self._told.points[: self._count].copy(), engine.m)
         return self._open
 
-    def tell(self, request: Request, gradients: ArrayLike, hessian: ArrayLike | None) -> None:
-        """Take in what the rows of the open request say."""
+    def tell(self, request: Request, gradients: ArrayLike, hessian: ArrayLike | None) -> Vector:
+        """Take in what the rows of the open request say; returns where the step led, before anything else is done."""
         if request is not self._open:
             raise InputError("request must be the one that ask() gave last, told once; ask again")
-        engine, (plan, notes) = self.engine, self._planned()
+        engine, (plan, notes, cursor) = self.engine, self._planned()
         sums = summed(gradients, request)
         H = None if hessian is None else checked_hessian(hessian, engine.dim)
         if engine.chunks == 0 and H is not None:
@@ -82,26 +83,21 @@ class Conversation:
         self._told.gradients[: len(sums)] = sums
         if H is not None:
             engine.moving.H[:] = H
-        clipped, event = told_chunk(
-            engine.differences,
-            engine.cursor(engine.m),
-            plan,
-            engine.steering,
-            engine.moving,
-            engine.store.sums,
-            notes,
-            self._told,
+        clipped, event, self._count = told_chunk(
+            self._done, cursor, plan, engine.steering, engine.moving, engine.store.sums, notes, self._told
         )
-        engine.store.note()
         self._open, self._done, self._clipped = None, self._done + 1, self._clipped + int(clipped)
-        self._ahead = Plan(*(part[1:] for part in plan)), Notes(*(page[1:] for page in notes))
-        if event != FINE or len(plan.steps) == 1:
+        theta = engine.moving.theta.copy()
+        if event != FINE or self._done == len(plan.steps):
             self.settle(event)
+        elif engine.store.sums.n[cursor.batch] >= cursor.length:
+            self._ahead = plan, notes, cursor._replace(batch=cursor.batch + 1)
+        return theta
 
     def settle(self, event: int = FINE) -> None:
         """Do what is due after the chunks that were told, the last of which ended in the event."""
         done, clipped = self._done, self._clipped
-        self._ahead, self._done, self._clipped = None, 0, 0
+        self._ahead, self._done, self._clipped, self._count = None, 0, 0, 0
         if done:
             self.engine.advance(done, clipped, event)
 
@@ -110,19 +106,25 @@ class Conversation:
         """Whether nothing is due."""
         return self._done == 0
 
-    def _planned(self) -> tuple[Plan, Notes]:
-        """The plan from the next chunk on, and where that is noted."""
+    def _planned(self) -> tuple[Plan, Notes, Cursor]:
+        """The plan, where its chunks are noted, and the batch of the next one."""
         if self._ahead is None:
-            self._ahead = self.engine.plan(), self.engine.notes.blank()
+            engine = self.engine
+            self._ahead = engine.plan(), engine.notes.blank(), engine.cursor(engine.m)
         return self._ahead
 
 
 def summed(gradients: ArrayLike, request: Request) -> Vector:
     """The gradient sums (p, d) of a response; raises where the shape or a number is wrong."""
-    array = np.asarray(gradients, dtype=np.float64)
     points, dim = request.points.shape
+    every = np.ones(request.rows)
+    if isinstance(gradients, list) and len(gradients) == points:
+        arrays = [np.asarray(one, dtype=np.float64) for one in gradients]
+        if all(one.shape == (request.rows, dim) for one in arrays):
+            gradients = [every @ one for one in arrays]  # stacked, they would be copied
+    array = np.asarray(gradients, dtype=np.float64)
     if array.shape == (points, request.rows, dim):
-        array = np.ones(request.rows) @ array
+        array = every @ array
     elif array.shape != (points, dim):
         rule = f"have shape ({points}, {request.rows}, {dim}), or ({points}, {dim}) where they are summed over the rows"
         raise InputError.of("gradients", rule, array.shape)

@@ -37,10 +37,16 @@ def fill_chunk(
 
 
 @jitable
+def count_theta(theta: Vector, rows: int, moving: Moving) -> None:
+    """Theta is deployed for so many rows."""
+    for j in range(theta.shape[0]):
+        moving.total[j] += rows * (theta[j] - moving.theta_0[j])
+
+
+@jitable
 def deploy(theta: Vector, first: int, end: int, moving: Moving, source: Source) -> None:
     """Theta is deployed for the rows from the first one to the end."""
-    for j in range(theta.shape[0]):
-        moving.total[j] += (end - first) * (theta[j] - moving.theta_0[j])
+    count_theta(theta, end - first, moving)
     if source.thetas.shape[0]:
         for i in range(first, end):
             for j in range(theta.shape[0]):
@@ -146,7 +152,7 @@ def request_points(weighing: bool, plan: Plan, steering: Steering, moving: Movin
 
 @kernel
 def told_chunk(
-    differenced: bool,
+    at: int,
     cursor: Cursor,
     plan: Plan,
     steering: Steering,
@@ -154,9 +160,14 @@ def told_chunk(
     sums: Sums,
     notes: Notes,
     told: Told,
-) -> tuple[bool, int]:
-    """`absorb` by itself, for the first chunk of a plan; `differenced` says whether H is made of the gradients."""
-    if differenced and plan.differences[0] != 0.0:
-        difference_hessian(plan.differences[0], steering, moving, told)
-    clipped, event = absorb(0, cursor, plan, steering, moving, sums, notes, told)
-    return clipped, event
+) -> tuple[bool, int, int]:
+    """`absorb` by itself; then writes the points of the plan's next chunk, if there is one, and says how many."""
+    count_theta(moving.theta + plan.dithers[at], cursor.filled - 1, moving)
+    if plan.differences[at] != 0.0:
+        difference_hessian(plan.differences[at], steering, moving, told)
+    clipped, event = absorb(at, cursor, plan, steering, moving, sums, notes, told)
+    count_theta(moving.theta, 1, moving)
+    count = 0
+    if event == FINE and at + 1 < plan.steps.shape[0]:
+        count = write_points(at + 1, cursor.weighing, plan, steering, moving, told)
+    return clipped, event, count

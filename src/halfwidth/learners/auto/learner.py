@@ -173,8 +173,8 @@ class Auto(Engines):
             else:
                 self._enter("ask")
                 assert self._conversation is not None
-                self._conversation.tell(request, gradients, hessian)
-                self._add_rows(request.theta, request.rows)
+                last = self._conversation.tell(request, gradients, hessian)
+                self._add_rows(request.theta, last, request.rows)
         return self
 
     def _observe(self, theta: Vector, gradients: ArrayLike, hessian: ArrayLike | None) -> None:
@@ -187,15 +187,15 @@ class Auto(Engines):
             self._observed = Observed(theta, rows)
         self._observed.add(theta, rows, sums, H)
         self._theta[:] = theta
-        self._add_rows(theta, rows)
+        self._total += rows * (theta - self._theta_0)
+        self._add_rows(theta, theta, rows)
 
-    def _add_rows(self, theta: Vector, rows: int) -> None:
-        """Theta was deployed for the rows; a step counts with the last of them, as in the compiled loop."""
+    def _add_rows(self, theta: Vector, last: Vector, rows: int) -> None:
+        """Theta was deployed for the rows; the step to `last` counts with the last of them, as in the compiled loop."""
         self.n_seen += rows
-        self._total += (rows - 1) * (theta - self._theta_0) + (self._theta - self._theta_0)
         if self.watchers:
             thetas = np.tile(theta, (rows, 1))
-            thetas[-1] = self._theta
+            thetas[-1] = last
             for watcher in self.watchers:
                 watcher.take(thetas)
 

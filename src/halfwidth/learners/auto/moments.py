@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from halfwidth.kernels.arrays import Vector
+from halfwidth.kernels.compile import kernel
 from halfwidth.learners.auto.absorb import follow
 from halfwidth.learners.auto.arguments import Notes
 from halfwidth.learners.auto.engine_schemas import NOTES
@@ -115,6 +116,13 @@ class Moments:
         }
 
 
+@kernel
+def follow_chunks(deployed: Vector, renewals: Vector, trace: Vector, lags: Vector) -> None:
+    """`follow` over chunks, one in each row."""
+    for i in range(deployed.shape[0]):
+        follow(deployed[i], renewals[i], trace, lags[i])
+
+
 class FeedbackNotes:
     """What the loop notes of every chunk, folded into the moments whenever the notes are full."""
 
@@ -158,10 +166,9 @@ class FeedbackNotes:
     def _follow_dither(self, new: slice) -> None:
         """The trace of the dither over the new chunks, as `absorb` follows that of theta."""
         dithers = self.pages.dither[new]
-        trace = dithers[0].copy() if self._trace is None else self._trace
-        for i, renewal in enumerate(self._renewals[new].tolist()):
-            follow(dithers[i], renewal, trace, self._lags[new.start + i])
-        self._trace = trace
+        if self._trace is None:
+            self._trace = dithers[0].copy()
+        follow_chunks(dithers, self._renewals[new], self._trace, self._lags[new])
 
     def moments(self) -> Moments:
         """The sums over every chunk so far."""
