@@ -258,3 +258,12 @@ def test_columns_that_rounding_cannot_tell_apart_are_never_silently_wrong(gradie
     trusted = np.array([result.status == status == "ok" for status in result.coefficient_status])
     away = np.abs(result.params - world.theta_star)[trusted]
     assert (away < 5.0 * result.bse[trusted]).all()
+
+
+def test_a_quantile_of_labels_on_dummies_is_refused():
+    """No difference of gradients shows any curvature: every direction is unknown, which was a bare ValueError."""
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([np.ones(8_000), rng.random((8_000, 2)) < 0.5, rng.random(8_000) < 0.5]).astype(float)
+    result = Auto(problem("quantile-linear", dim=3)).consume(rows).result()
+    assert np.isnan(result.bse).all()
+    assert result.diagnostics.coefficient_flags == (("unidentified",),) * 3

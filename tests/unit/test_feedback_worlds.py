@@ -179,9 +179,12 @@ def test_the_poisson_equation_is_solved():
 
 
 def test_a_population_without_a_spread_is_refused():
-    """The likelihood of these ten people grows as the spread falls to zero; that of another ten has a maximum."""
-    with pytest.raises(InputError, match="no maximum of this population's likelihood at a positive spread"):
-        _ = problem("mixed-logistic", people=10, seed=4).truth
+    """The likelihood grows as the spread falls to zero, or where it is absurd; that of another ten has a maximum."""
+    for settings in ({"people": 10, "seed": 4}, {"spread": 50.0}, {"spread": 1e300}, {"spread": 1e-8}):
+        with pytest.raises(
+            InputError, match=r"no maximum of this population's likelihood .* a spread between 0.5 and 5"
+        ):
+            _ = problem("mixed-logistic", **settings).truth
     assert np.isfinite(problem("mixed-logistic", people=10).truth.theta_star).all()
 
 

@@ -255,6 +255,31 @@ def test_a_constant_target_and_an_exact_fit_are_named():
     assert hw.LinearRegression().partial_fit(level[:, None], noise).status_ == "ok"
 
 
+@pytest.mark.parametrize("n", [400, 3_000])
+@pytest.mark.parametrize("tau", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("dummies", [False, True], ids=["numbers", "dummies"])
+def test_a_quantile_of_classes_or_counts_is_doubted(n, tau, dummies):
+    """Of 20,000 labels the intercept was 1 +- 2e-7, with a slope 20 standard errors from 0."""
+    rng = RNG(31)
+    X = rng.standard_normal((n, 2))
+    strong = rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * X[:, 0]))
+    X = (X > 0.0).astype(float) if dummies else X
+    for y in (strong, rng.random(n) < 0.1, rng.poisson(2.0, n)):
+        assert hw.QuantileRegressor(quantile=tau).partial_fit(X, y.astype(float)).status_ == "tied-target"
+    noise = rng.standard_normal(n)
+    for y in (noise, np.round(30.0 * noise), np.exp(noise), X[:, 0] + (1.0 + X[:, 1] ** 2) * noise):
+        assert hw.QuantileRegressor(quantile=tau).partial_fit(X, y).status_ == "ok"
+
+
+def test_a_quantile_at_an_atom_is_doubted_and_others_are_not():
+    rng = RNG(32)
+    X = rng.standard_normal((20_000, 2))
+    y = np.where(rng.random(20_000) < 0.3, 0.0, np.exp(X[:, 0] + rng.standard_normal(20_000)))
+    with pytest.warns(FitWarning, match=r"tied-target: many rows have one and the same target.*another quantile"):
+        hw.QuantileRegressor(quantile=0.2).fit(X, y)  # the intercept was -0.0074 +- 0.0001, where it is 0
+    assert hw.QuantileRegressor(quantile=0.9).partial_fit(X, y).status_ == "ok"
+
+
 @pytest.mark.parametrize("n", [2_000, 200_000])
 @pytest.mark.parametrize(("events", "given"), [(1, False), (4, True), (60, True)])
 def test_a_few_events_are_few_degrees_of_freedom(n, events, given):

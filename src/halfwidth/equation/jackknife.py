@@ -166,7 +166,7 @@ def _inside(A: Vector, C: Vector) -> Vector:
     M = np.empty((K, k, k))
     for at in range(0, K, step := max(1, _AT_ONCE // max(d * d, 1))):
         some = slice(at, at + step)
-        inside = C.T @ (A[some].reshape(-1, d) @ C).reshape(-1, d, k)
+        inside = C.T @ (A[some].reshape(-1, d) @ C).reshape(len(A[some]), d, k)
         np.add(inside, inside.transpose(0, 2, 1), out=M[some])
         M[some] *= 0.5
     return M

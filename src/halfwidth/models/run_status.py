@@ -8,6 +8,7 @@
 | `long-dependence`   | rows stay correlated over a large part of the stream                                     |
 | `exact-fit`         | residuals are rounding errors, and so are standard errors                                |
 | `leverage`          | not linear: one row makes over 0.9 of a column's spread (`halfwidth.models.far_rows`)    |
+| `tied-target`       | quantile: the target has no density there (`halfwidth.models.tied_targets`)              |
 | `poisson-boundary`  | negative binomial: the estimate of alpha is 0, as counts are not overdispersed           |
 """
 
@@ -17,9 +18,11 @@ import numpy as np
 
 from halfwidth.equation.stability import LONG_BATCHES
 from halfwidth.families.negative_binomial import NegativeBinomial
+from halfwidth.families.quantile import Quantile
 from halfwidth.inference.longrun import hidden_dependence, long_dependence
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.newton.snapshot import NewtonSnapshot
+from halfwidth.models.tied_targets import tied
 
 Flag = tuple[str, str]
 
@@ -47,7 +50,7 @@ def run_flags(fit: NewtonSnapshot, errors: Vector, *, separated: bool = False) -
     Where all rows were seen to be `separated`, a further pass would only go on along that direction.
     """
     again = _second_pass(fit, errors, fit.settled or separated)
-    found = [again, _batches(fit), _dependence(fit, errors), _exact(fit, errors), _boundary(fit)]
+    found = [again, _batches(fit), _dependence(fit, errors), _exact(fit, errors), _tied(fit), _boundary(fit)]
     return tuple(flag for flag in found if flag is not None)
 
 
@@ -110,6 +113,19 @@ def _exact(fit: NewtonSnapshot, errors: Vector) -> Flag | None:
         "exact-fit",
         "the residuals, or those of the rows that tell about some coefficient, are rounding errors, and so are the "
         "standard errors: y is a function of the columns there",
+    )
+
+
+def _tied(fit: NewtonSnapshot) -> Flag | None:
+    if not isinstance(fit.loss, Quantile) or fit.sample is None:
+        return None
+    if not tied(fit.sample.y, fit.sample.eta(fit.centre), fit.loss.quantile):
+        return None
+    return (
+        "tied-target",
+        "many rows have one and the same target at the fitted quantile, or none is near it: such a quantile jumps from "
+        "value to value, and its errors mean nothing. Use family='logistic' for classes and 'poisson' for counts, or "
+        "another quantile",
     )
 
 

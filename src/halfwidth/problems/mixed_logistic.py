@@ -144,7 +144,8 @@ def _population(people: int, size: int, spread: float, seed: int) -> tuple[Vecto
     rng = np.random.default_rng([_POPULATION_SEED, seed])
     X = np.stack([np.ones((people, size)), rng.standard_normal((people, size))], axis=-1)
     eta = X @ np.array([-0.3, 0.8]) + spread * rng.standard_normal((people, 1))
-    return X, (rng.random((people, size)) < 1.0 / (1.0 + np.exp(-eta))).astype(np.float64)
+    with np.errstate(over="ignore"):
+        return X, (rng.random((people, size)) < 1.0 / (1.0 + np.exp(-eta))).astype(np.float64)
 
 
 class _Moments:
@@ -176,20 +177,29 @@ class _Moments:
         return np.asarray(self.complete() + np.diag([0.0, 0.0, self.means[:, 2].mean()]) - missing)
 
 
-def solve_mixed_logistic(people: int, size: int, spread: float, seed: int) -> Truth:
-    """theta* and Sigma; symbols as in the module's text."""
-    X, Y = _population(people, size, spread, seed)
-    theta = np.array([-0.3, 0.8, math.log(spread)])
+def _maximum(X: Vector, Y: Vector, theta: Vector) -> Vector | None:
+    """The maximum of the likelihood; None if no steps find it."""
     for _ in range(_MOST_STEPS):
         at = _Moments(X, Y, theta)
         bends = np.linalg.eigvalsh(at.jacobian())[0] > 0.0
         step = np.linalg.solve(at.jacobian() if bends else at.complete(), at.means.mean(axis=0))
         theta = theta - step / max(1.0, float(np.linalg.norm(step)))
         if bends and np.linalg.norm(step) < _SETTLED:
-            break
-    else:
+            return theta
+    return None
+
+
+def solve_mixed_logistic(people: int, size: int, spread: float, seed: int) -> Truth:
+    """theta* and Sigma; symbols as in the module's text."""
+    X, Y = _population(people, size, spread, seed)
+    try:
+        theta = _maximum(X, Y, np.array([-0.3, 0.8, math.log(spread)]))
+    except np.linalg.LinAlgError:  # all labels of a person are alike, whatever the effect
+        theta = None
+    if theta is None:
         raise InputError(
-            "Newton's method finds no maximum of this population's likelihood at a positive spread; change the seed"
+            "Newton's method finds no maximum of this population's likelihood at a positive and finite spread; take "
+            f"another seed, more people, or a spread between 0.5 and 5; got {spread:g}"
         )
     at = _Moments(X, Y, theta)
     S = np.einsum("pg,pgi,pgk->ik", at.posterior, at.fields, at.fields)
