@@ -23,7 +23,6 @@ def noted(gradients, offsets, dithers, renewals):
         page = notes.blank()
         page.gradient[0], page.offset[0], page.dither[0] = g, x, z
         follow(x, r, trace, page.lag[0])
-        page.bend[0], page.late[0], page.tilt[0] = M * x, M * page.lag[0], M * z  # H = 1
         notes.note(np.array([r]), np.zeros(dim), np.zeros(dim))
     return notes
 

@@ -140,7 +140,6 @@ def absorb(
         moving.spread[0] += np.dot(move, left_out) ** 2
     own = np.dot(H, moving.theta + plan.dithers[at] - steering.point)
     follow(moving.theta + plan.dithers[at], m * plan.steps[at], moving.trace, notes.lag[at])
-    late, tilt = np.dot(H, notes.lag[at]), np.dot(H, plan.dithers[at])
     total = sums.H[batch]
     for i in range(dim):
         dither = plan.dithers[at, i]
@@ -153,9 +152,6 @@ def absorb(
         notes.offset[at, i] = deployed - steering.point[i]
         notes.dither[at, i] = dither
         notes.bend[at, i] = own[i]
-        notes.pull[at, i] = bends[i]
-        notes.late[at, i] = late[i]
-        notes.tilt[at, i] = tilt[i]
         sums.U[batch, i] += own[i] + bends[i]
     sums.n[batch] += m
     if cursor.weighing:

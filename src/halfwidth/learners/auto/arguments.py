@@ -102,12 +102,6 @@ class Notes(NamedTuple):
     """The trace of the deployed theta less itself (`moments`)."""
     bend: Vector
     """The chunk's own Hessian times its offset."""
-    pull: Vector
-    """The same times point - origin."""
-    late: Vector
-    """The same times the lag."""
-    tilt: Vector
-    """The same times the dither."""
 
 
 class Told(NamedTuple):

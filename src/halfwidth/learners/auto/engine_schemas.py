@@ -31,15 +31,20 @@ _NOTES: dict[str, Field] = {
     "products": Array(("wide", "wide"), doc="the sum of v v', v = (g, x, x~ - x, 1)"),
     "dither_products": Array(("double", "wide"), doc="the sum of w v', w = (z, z~ - z)"),
     "dither_spread": Array(("double", "double"), doc="the sum of w w'"),
-    "bent_products": Array(("bent", "longer"), doc="the sum of u (x, x~ - x, 1)'"),
-    "dithered": Array((3,), doc="the sums of z'g, z'H (theta - point) and z'H z"),
-    "raw": Array(("noted", "dim"), doc="gradients at the linearisation point"),
+}
+_SHARES: dict[str, Field] = {
+    "began": Whole(doc="the row at which the session began"),
+    "chunks": Whole(doc="chunks that were dithered in it"),
+    "products": Array(("triple", "triple"), doc="the sum of v v', v = (g, b, z)"),
+    "dithered": Array((2, 5), doc="sums of z'g, z'b and their products; with the z before, too"),
+    "last": Array(("dim",), doc="the last z"),
+    "largest": Array(("dim",), doc="the largest diagonal of a chunk's Hessian, per row"),
+    "before": Optional(Array((4,), doc="k, its variance and its tests, by the session before")),
 }
 _WIDE = {
     "wide": lambda s: 3 * _dim(s) + 1,
     "double": lambda s: 2 * _dim(s),
-    "bent": lambda s: 4 * _dim(s),
-    "longer": lambda s: 2 * _dim(s) + 1,
+    "triple": lambda s: 3 * _dim(s),
 }
 
 
@@ -93,7 +98,7 @@ GIVEN_SCHEMA = Schema(
 )
 OBSERVED_SCHEMA = Schema(
     "auto-observed",
-    2,
+    3,
     {
         "m": Whole(1, 1 << 40, doc="rows of a call"),
         "origin": Array(("dim",), doc="the theta of the first call"),
@@ -114,7 +119,7 @@ OBSERVED_SCHEMA = Schema(
 )
 STEERED_SCHEMA = Schema(
     "auto-steered",
-    3,
+    4,
     {
         **{name: Whole() for name in ("k", "chunks", "clipped")},
         "phase": Whole(0, 2, doc="0 moving, 1 averaging, 2 estimating"),
@@ -124,6 +129,7 @@ STEERED_SCHEMA = Schema(
         **{name: Real(0.0) for name in ("prior_rows", "hessian_rows", "bent")},
         "usual": Real(0.0, finite=False, doc="the usual decrement of the phase before"),
         **{name: Bool() for name in ("differences", "detect", "settled", "jumps")},
+        "shares": Optional(Named(_SHARES, doc="where chunks are unlike each other: what the dither says")),
         "moving": Named(_tuple_of(Moving), doc="what every chunk changes"),
         "steering": Named(_tuple_of(Steering), doc="what stays between refreshes"),
         "hessian_sum": _MATRIX,

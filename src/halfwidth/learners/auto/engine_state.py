@@ -9,6 +9,7 @@ import numpy as np
 from halfwidth.equation import restored_store
 from halfwidth.errors import BadState
 from halfwidth.learners.auto.engine_schemas import STEERED_SCHEMA
+from halfwidth.learners.auto.proportional import ShareSums
 from halfwidth.state.schema import validate
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def engine_state(engine: SteeredSums) -> dict[str, Any]:
         "store": engine.store.to_state(),
         "notes": engine.notes.to_state(),
         "excitation": engine.excitation.to_state(),
+        "shares": None if engine.shares is None else engine.shares.to_state(),
     }
 
 
@@ -70,5 +72,6 @@ def restore_engine(engine: SteeredSums, state: dict[str, Any]) -> None:
     engine.store = restored_store(engine.store, state["store"], "engine.store")
     engine.notes.restore(state["notes"])
     engine.excitation.restore(state["excitation"])
+    engine.shares = None if state["shares"] is None else ShareSums.from_state(state["shares"])
     if not len(engine.plan(most=1).steps):
         raise BadState("engine must leave a next chunk to be planned; nothing follows from its counts")

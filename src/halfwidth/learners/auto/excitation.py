@@ -9,7 +9,8 @@ theta* + beta v_j. Weights
 
 take the share s of that shift off the root, for any beta: s = 1 extrapolates to a theta without noise. The variance
 grows by the factor 1 + s^2 v^2 / var(v_j), and s is as large as keeps that at most 1.1, so that it tends to 1 as the
-rows of noisy thetas become a small part of all. v_j is known beforehand, not estimated.
+rows of noisy thetas become a small part of all; 1.25 where dithers come in sessions (`careful`). v_j is known
+beforehand, not estimated.
 
 Whether there is such a shift is tested, too, by least squares: what batches say about each coordinate on v_j.
 """
@@ -24,7 +25,7 @@ import numpy as np
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
 
-MOST_INFLATION = 1.1
+MOST_INFLATION, MOST_INFLATION_SESSIONS = 1.1, 1.25
 _LEVEL = 0.998
 
 
@@ -69,14 +70,14 @@ class Profile(NamedTuple):
     share: float
 
     @classmethod
-    def of(cls, noise: Vector, rows: Vector) -> Profile | None:
-        """None where all batches are alike."""
+    def of(cls, noise: Vector, rows: Vector, most: float = MOST_INFLATION) -> Profile | None:
+        """None where all batches are alike; the variance grows `most` times at most."""
         mean = float(noise @ rows / rows.sum())
         centred = noise - mean
         variance = float(np.square(centred) @ rows / rows.sum())
         if variance <= 1e-6 * mean * mean:
             return None
-        return cls(centred / variance, mean, min(1.0, math.sqrt((MOST_INFLATION - 1.0) * variance) / mean))
+        return cls(centred / variance, mean, min(1.0, math.sqrt((most - 1.0) * variance) / mean))
 
     @property
     def weights(self) -> Vector:

@@ -18,9 +18,9 @@ less than a chunk makes F small and J too small all the same. So, where F is not
 share c of the response that is late, G = c J, and g is regressed on x + c (x~ - x); c is shrunk by 1 - 1 / t^2, t its
 ratio to its standard error, and zero where it is negative.
 
-**In proportion.** Where chunks are unlike each other, so that more than a fifth of the steps are clipped, no constant J
-fits. There, before all that, one number is tried: a response in proportion to each chunk's own Hessian
-(`proportional`), which is what a shift of the responses by the model's own prediction makes.
+**In proportion.** Where chunks are unlike each other, so that many steps are clipped, no constant J fits. There, in
+place of all that, the share k of a response in proportion to each chunk's own Hessian is measured with the dither
+(`proportional`, `careful`); it enters the equation with its error, whether it is significant or not.
 
 **The instrument.** Noise that stays correlated for longer than a chunk gives a J_raw too, for theta follows the noise
 of earlier chunks: no regression on theta's own motion can tell the two apart (U. Forssell and L. Ljung 1999). A dither
@@ -73,8 +73,8 @@ from halfwidth.equation import Sums
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.instrument import Instrument, instrument_of
 from halfwidth.learners.auto.moments import Moments
-from halfwidth.learners.auto.proportional import Proportion, proportion
-from halfwidth.learners.auto.slopes import Slope, climbs, gain_of, is_slow, regular, slope_of, strength_of
+from halfwidth.learners.auto.proportional import Proportion, ShareSums
+from halfwidth.learners.auto.slopes import TINY, Slope, climbs, gain_of, is_slow, regular, slope_of, strength_of
 
 LARGE_GAIN, LARGEST_GAIN = 10.0, 15.0
 _MOST_BIAS = 0.5
@@ -118,12 +118,14 @@ class Response:
     spread: Vector | None = None
     """V of the regression, unless the response is slow or in proportion."""
     proportion: Proportion | None = None
-    """The share k, where J_c = -k H_c on every chunk."""
+    """What the dither says of the share k, where J_c = -k H_c on every chunk."""
+    unlike: bool = False
+    """Whether chunks are unlike each other: only a response in proportion is looked for."""
 
     @property
     def share(self) -> float:
         """k, and 0 where the response is not in proportion to the Hessian."""
-        return self.proportion.share if self.proportion is not None else 0.0
+        return self.proportion.share if self.proportion is not None and not self.rejected else 0.0
 
     @property
     def steering(self) -> Vector:
@@ -137,7 +139,7 @@ class Response:
 
     @property
     def detected(self) -> bool:
-        return self.kept > 0.0 and self.confirmed
+        return self.kept > 0.0 and self.confirmed and (self.suspected or not self.unlike)
 
     @property
     def denied(self) -> bool:
@@ -152,11 +154,15 @@ class Response:
     @property
     def undecided(self) -> bool:
         """Whether nothing has confirmed what least squares sees, or found it to be correlated noise."""
+        if self.unlike:
+            return self.doubtful
         return self.suspected and not self.confirmed and not self.correlated
 
     @property
     def doubtful(self) -> bool:
         """Whether a dither is needed to tell feedback from correlated noise."""
+        if self.unlike:
+            return self.proportion is None or self.proportion.unsure
         return self.suspected and (self.instrument is None or not self.instrument.decided)
 
     @property
@@ -171,8 +177,6 @@ class Response:
 
     def taken(self, sums: Sums) -> float:
         """The share of these batches' noise that the fit of J has removed from them."""
-        if self.proportion is not None:
-            return self.proportion.taken(sums)
         if self.kept == 0.0 or self.spread is None:
             return 0.0
         n = float(sums.n.sum())
@@ -180,8 +184,8 @@ class Response:
         return min(float(np.sum(T * np.linalg.solve(regular(self.spread), T.T).T)) / n, _MOST_TAKEN)
 
 
-def regress(moments: Moments, hessian: Vector, chunk_rows: int, *, unlike: bool = False) -> Response:
-    """The response, given the mean static Hessian, and whether chunks are unlike each other."""
+def regress(moments: Moments, hessian: Vector, chunk_rows: int) -> Response:
+    """The response, given the mean static Hessian."""
     dim, n = len(hessian), moments.chunks
     none = np.zeros((dim, dim))
     if n < 2 * dim + 8:
@@ -194,13 +198,10 @@ def regress(moments: Moments, hessian: Vector, chunk_rows: int, *, unlike: bool 
     if not response.suspected:
         return response
     slow = is_slow(moments, chunk_rows)
-    found = proportion(moments, hessian, chunk_rows) if unlike else None
-    instrument = instrument_of(moments, chunk_rows, slow, found)
+    instrument = instrument_of(moments, chunk_rows, slow)
     response = replace(response, instrument=instrument)
     if instrument is not None and instrument.denies:
         return response
-    if found is not None:
-        return _in_proportion(found, hessian, response, moments.renewals)
     seen = Slope.of(moments, chunk_rows, slow)
     kept, R = 1.0 - 1.0 / evidence, moments.renewals / seen.inflation
     J = np.asarray((hessian + seen.J) / (1.0 + min((dim + 3.0) / max(R, 1.0), _MOST_BIAS)) - hessian)
@@ -218,22 +219,23 @@ def regress(moments: Moments, hessian: Vector, chunk_rows: int, *, unlike: bool 
     return Response(J, kept, evidence, gain, False, R, instrument, *how)
 
 
-def _in_proportion(found: Proportion, hessian: Vector, response: Response, renewals: float) -> Response:
-    """The response J = -k H; none where k is within chance."""
-    J = -found.share * hessian
+def in_proportion(sums: ShareSums, hessian: Vector, chunk_rows: int) -> Response:
+    """The response J = -k H of every chunk, by the dither alone; k is used whether it is significant or not."""
+    none = np.zeros((len(hessian), len(hessian)))
+    found = sums.proportion(chunk_rows)
+    if found is None:
+        return Response(none, 0.0, 0.0, unlike=True)
     gain = 1.0 / abs(1.0 - found.share) if found.share != 1.0 else math.inf
-    if found.kept == 0.0:
-        return response
-    if found.share >= 1.0 or (gain > LARGEST_GAIN and not response.confirmed):
-        return replace(response, gain=gain, rejected=True)
-    R = max(min(renewals, found.renewals), 1.0) if gain > LARGE_GAIN else renewals
-    return replace(
-        response,
-        J=J,
-        kept=found.kept,
-        gain=gain,
-        renewals=R,
-        strength=abs(found.share),
-        freedom=max(found.renewals, 4.0) / 4.0,
+    rejected = not found.fits or found.share >= 1.0 or (gain > LARGEST_GAIN and found.unsure)
+    return Response(
+        none if rejected else -found.share * hessian,
+        0.0 if rejected else found.kept,
+        (1.0 + 3.0 * math.sqrt(2.0) / len(hessian)) * (found.t / 3.0) ** 2,
+        gain,
+        rejected,
+        2.0 * (1.0 - found.share) ** 2 / max(found.variance, TINY),
+        Instrument(found.t, found.t, found.t, found.t, False),
+        abs(found.share),
         proportion=found,
+        unlike=True,
     )

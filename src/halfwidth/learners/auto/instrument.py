@@ -12,7 +12,6 @@ import numpy as np
 
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.moments import Moments
-from halfwidth.learners.auto.proportional import Proportion
 from halfwidth.learners.auto.slopes import TINY, regression, regular
 
 SURE = 2.33
@@ -48,19 +47,15 @@ class Instrument:
         return self.T > CONFIRMED or (self.T < SURE and self.least - self.T > DENIED)
 
 
-def instrument_of(moments: Moments, chunk_rows: int, slow: bool, found: Proportion | None = None) -> Instrument | None:
-    """What the dither says, if there was any: of a response in proportion to the Hessian, if there is one."""
+def instrument_of(moments: Moments, chunk_rows: int, slow: bool) -> Instrument | None:
+    """What the dither says, if there was any."""
     if not moments.dither_spread.any():
         return None
     d = moments.dim
     slope, _, V_b = regression(moments, chunk_rows, base=True)
     V_z = chunk_rows * moments.dither_spread[:d, :d]
-    if found is None:
-        T, N = _dither_test(moments, chunk_rows, slope)
-        expected = max(N - d * float(np.trace(np.linalg.solve(regular(V_b), V_z))) / N, 0.0)
-    else:
-        T, N = found.dither_test(moments)
-        expected = N
+    T, N = _dither_test(moments, chunk_rows, slope)
+    expected = max(N - d * float(np.trace(np.linalg.solve(regular(V_b), V_z))) / N, 0.0)
     if not slow:
         return Instrument(T, N, expected, expected, False)
     slope, omega, _ = regression(moments, chunk_rows, base=True, slow=True)

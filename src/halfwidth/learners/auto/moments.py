@@ -2,9 +2,7 @@
 
 For a chunk with the gradient sum g, while theta was x from the origin, of which z was dither, let x~ and z~ be their
 *traces*, moving averages over past chunks that forget by the factor exp(-2 m eta) per chunk, twice as fast as theta
-renews itself. With v = (g, x, x~ - x, 1) and w = (z, z~ - z): the sums of v v', of w v' and of w w'. For a response in
-proportion to the chunk's own H: the sum of u (x, x~ - x, 1)', where u = (g at the point, H (theta - point), H (point -
-origin), H (x~ - x)).
+renews itself. With v = (g, x, x~ - x, 1) and w = (z, z~ - z): the sums of v v', of w v' and of w w'.
 """
 
 from __future__ import annotations
@@ -32,15 +30,11 @@ class Moments:
     """(2d, 3d + 1): of w v'."""
     dither_spread: Vector
     """(2d, 2d): of w w'."""
-    bent_products: Vector
-    """(4d, 2d + 1): of u (x, x~ - x, 1)'."""
-    dithered: Vector
-    """(3,): of z'g, z'H (theta - point) and z'H z, with g at the point."""
 
     @classmethod
     def none(cls, dim: int) -> Self:
         size = 3 * dim + 1
-        shapes = ((size, size), (2 * dim, size), (2 * dim, 2 * dim), (4 * dim, 2 * dim + 1), (3,))
+        shapes = ((size, size), (2 * dim, size), (2 * dim, 2 * dim))
         return cls(0.0, *(np.zeros(shape) for shape in shapes))
 
     @property
@@ -51,11 +45,8 @@ class Moments:
     def chunks(self) -> int:
         return int(self.products[-1, -1])
 
-    def plus(
-        self, gradients: Vector, offsets: Vector, dithers: Vector, renewals: Vector, bent: Vector, tilts: Vector
-    ) -> Moments:
+    def plus(self, gradients: Vector, offsets: Vector, dithers: Vector, renewals: Vector) -> Moments:
         """With more chunks, one in each row; offsets and dithers stand beside their traces less themselves (2d)."""
-        d = self.dim
         v = np.concatenate([gradients, offsets, np.ones((len(gradients), 1))], axis=1)
         dithered, spread = self.dither_products, self.dither_spread
         if dithers.any():
@@ -65,8 +56,6 @@ class Moments:
             self.products + v.T @ v,
             dithered,
             spread,
-            self.bent_products + bent.T @ v[:, d:],
-            self.dithered + np.array([np.sum(dithers[:, :d] * u) for u in (bent[:, :d], bent[:, d : 2 * d], tilts)]),
         )
 
     def with_late(self, share: float) -> Moments:
@@ -111,8 +100,6 @@ class Moments:
             "products": self.products.copy(),
             "dither_products": self.dither_products.copy(),
             "dither_spread": self.dither_spread.copy(),
-            "bent_products": self.bent_products.copy(),
-            "dithered": self.dithered.copy(),
         }
 
 
@@ -129,7 +116,6 @@ class FeedbackNotes:
     def __init__(self, dim: int) -> None:
         self.pages = Notes(*(np.zeros((NOTES, dim)) for _ in Notes._fields))
         self._renewals = np.zeros(NOTES)
-        self._raw = np.zeros((NOTES, dim))  # gradients at the point
         self._lags = np.zeros((NOTES, dim))  # of the dither: its trace less itself
         self.clear()
 
@@ -154,7 +140,6 @@ class FeedbackNotes:
         `moved` is point - origin, and `bends` is m H moved: what that changed in the gradient of a chunk.
         """
         new = slice(self.noted, self.noted + len(renewals))
-        self._raw[new] = self.pages.gradient[new]
         self.pages.gradient[new] -= bends
         self.pages.offset[new] += moved
         self._renewals[new] = renewals
@@ -179,15 +164,12 @@ class FeedbackNotes:
             np.concatenate([page.offset, page.lag], axis=1),
             np.concatenate([page.dither, self._lags[used]], axis=1),
             self._renewals[used],
-            np.concatenate([self._raw[used], page.bend, page.pull, page.late], axis=1),
-            page.tilt,
         )
 
     def to_state(self) -> dict[str, Any]:
         used = slice(0, self.noted)
         return {
             "pages": {name: page[used].copy() for name, page in self.pages._asdict().items()},
-            "raw": self._raw[used].copy(),
             "lags": self._lags[used].copy(),
             "trace": None if self._trace is None else self._trace.copy(),
             "page_renewals": self._renewals[used].copy(),
@@ -199,9 +181,9 @@ class FeedbackNotes:
         self.noted = len(state["page_renewals"])
         for name, page in self.pages._asdict().items():
             page[: self.noted] = state["pages"][name]
-        self._raw[: self.noted], self._lags[: self.noted] = state["raw"], state["lags"]
+        self._lags[: self.noted] = state["lags"]
         self._trace = None if state["trace"] is None else np.array(state["trace"], dtype=np.float64)
         self._renewals[: self.noted] = state["page_renewals"]
-        names = ("products", "dither_products", "dither_spread", "bent_products", "dithered")
+        names = ("products", "dither_products", "dither_spread")
         arrays = (np.array(state[name], dtype=np.float64) for name in names)
         self._moments = Moments(float(state["renewals"]), *arrays)

@@ -2,51 +2,43 @@
 
 With features that stay alike within a chunk and change from chunk to chunk no constant J fits. Where responses shift
 with the model's own prediction, as forecasts do that fulfil themselves in part, a chunk with the Hessian sum H_c
-responds by J_c = -k H_c: in proportion to its own rows, whatever these are, and by one number instead of d^2. With x
-the deployed theta less the origin, l = x~ - x what its trace lags behind (`moments`), and g the chunk's gradient sum,
-put back to the origin by its own H_c,
+responds by J_c = -k H_c: in proportion to its own rows, whatever these are, and by one number instead of d^2. The
+dither z_c of the deployed theta is an instrument for it. With g_c the chunk's gradient sum at the linearisation point
+and b_c = H_c (theta_c - point), theta_c with its dither,
 
-    g = -H_c v - k H_c x - c H_c l + noise,   v = (1 - k) (theta* - origin).
+    E z'(g + k b) = 0,   k = -sum z'g / sum z'b,   var k = sum (z'(g + k b))^2 / (sum z'b)^2,
 
-Noise of a likelihood has a covariance in proportion to H_c, so v, k and c come from least squares weighted by H_c^-1,
-which needs sums only, and their variances are s^2 times the inverse of its normal matrix, s^2 = tr(Omega H^-1) / d.
-Where c has the sign of k, the response is late; it is shrunk by 1 - 1 / t^2, t its ratio to its standard error, and
-zero where it has the other sign, as correlated noise gives it. k alone enters the equation: what is still on its way
-adds up to nothing. As in any autoregression 1 - k is too large, by (2 + 2 / d) / R of itself with R renewals of theta:
-2 because a mean is fitted (S. Nickell 1981), 2 / d because one slope is fitted to d series.
-
-It is used where the rest of the gradients' motion with theta is within chance. With e = g + k H_c x + c H_c l, taken at
-the linearisation point, and C = sum e (x - mean)', F = tr(Omega^-1 C V^-1 C') is about chi-square with d^2 degrees of
-freedom if this is the response, plus d (d + 3)^2 / 2R for the bias of d^2 slopes, and may exceed that by 3 sqrt(2) d.
-Where t is above 3 the response is slow, and followed by `slopes`.
+for the signs of z know nothing of the noise, nor of where theta and the point were: noise may be correlated, chunks may
+differ, theta may have wandered. Two tests on the same signs say whether this is the response. With e = g + k b and
+C = sum e z', F = tr(Omega^-1 C V^-1 C') is about chi-square with d^2 degrees of freedom if the rest of the gradient
+does not move with the dither, where n m Omega = sum e e' and V = m sum z z'. And sum z_{c-1}'e_c over its standard
+error is about normal if nothing comes a chunk late.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from typing import Any
 
 import numpy as np
 
-from halfwidth.equation import Sums
 from halfwidth.kernels.arrays import Vector
-from halfwidth.learners.auto.moments import Moments
-from halfwidth.learners.auto.slopes import SLOW, TINY, regression, regular
+from halfwidth.learners.auto.slopes import TINY, regular
 
-_LATE = 3.0
-_ROUNDING = 1e-9
-_MOST_BIAS = _MOST_TAKEN = 0.5
+MOST_EXCESS = MOST_LATE = 5.0
+SURE = 0.08
+"""The standard error at which k is known well enough."""
 
 
 @dataclass(frozen=True)
 class Proportion:
-    """k, its variance, and what it leaves: Omega and s^2."""
+    """k and its variance; by how many standard deviations F is above its mean; the t-value of what comes late."""
 
     share: float
     variance: float
-    omega: Vector
-    noise: float
-    """s^2."""
+    excess: float
+    late: float
 
     @property
     def kept(self) -> float:
@@ -54,66 +46,112 @@ class Proportion:
         return max(1.0 - self.variance / max(self.share**2, TINY), 0.0)
 
     @property
-    def renewals(self) -> float:
-        """How often theta would have to be renewed to show 1 - k as well in one direction."""
-        return 2.0 * (1.0 - self.share) ** 2 / max(self.variance, TINY)
+    def t(self) -> float:
+        """|k| over its standard error."""
+        return abs(self.share) / math.sqrt(max(self.variance, TINY))
 
-    def dither_test(self, moments: Moments) -> tuple[float, float]:
-        """T and N of `feedback`: whether gradients answer the dither in proportion, given the rest of theta."""
-        direct, bend, tilt = moments.dithered.tolist()
-        error = math.sqrt(max(self.noise * tilt, TINY))
-        T = -(direct + self.share * (bend - tilt)) / error
-        return math.copysign(T, T * self.share), abs(self.share) * tilt / error
+    @property
+    def unsure(self) -> bool:
+        """Whether k is not known well enough yet; a limit that depended on k itself would bias it."""
+        return math.sqrt(self.variance) > SURE
 
-    def taken(self, sums: Sums) -> float:
-        """The share of these batches' noise that the fit of k has removed from them."""
-        U = sums.U - sums.H @ np.linalg.solve(regular(sums.H.sum(axis=0)), sums.U.sum(axis=0))
-        removed = self.variance * float(np.sum(U * np.linalg.solve(self.omega, U.T).T))
-        shown = int(np.any(sums.U, axis=0).sum())
-        return float(min(removed / (float(sums.n.sum()) * max(shown, 1)), _MOST_TAKEN))
+    @property
+    def fits(self) -> bool:
+        """Whether the response is in proportion, as far as the dither shows."""
+        return self.excess < MOST_EXCESS and self.late < MOST_LATE
 
 
-def proportion(moments: Moments, hessian: Vector, chunk_rows: int) -> Proportion | None:
-    """The share, or None where the response is another one."""
-    d, n = moments.dim, moments.chunks
-    at_point, bend, pull, late = (moments.bent_products[i * d : (i + 1) * d] for i in range(4))
-    g, z = at_point - pull, bend + pull
-    _, omega, V = regression(moments, chunk_rows)
-    try:
-        sums = np.column_stack([g[:, -1], z[:, -1], late[:, -1]])
-        removed = sums.T @ np.linalg.solve(regular(hessian) * (n * chunk_rows), sums)
-        shown = np.flatnonzero(np.diag(hessian))
-        own = (matrix[np.ix_(shown, shown)] for matrix in (regular(hessian), omega))
-        noise = float(np.trace(np.linalg.solve(*own))) / max(len(shown), 1)
-    except np.linalg.LinAlgError:
-        return None
-    traces = np.array([[np.trace(u[:, part]) for u in (g, z, late)] for part in (slice(0, d), slice(d, 2 * d))])
-    normal = traces[:, 1:] - removed[1:, 1:]
-    right = removed[1:, 0] - traces[:, 0]
-    if not (normal[0, 0] > 0.0 and noise > 0.0):
-        return None
-    k, c, variance, t = _shares(0.5 * (normal + normal.T), right, noise)
-    left = at_point + k * bend + c * late
-    C = left[:, :d] - np.outer(left[:, -1], moments.products[d : 2 * d, -1] / n)
-    F = float(np.sum(np.linalg.solve(omega, C) * np.linalg.solve(regular(V), C.T).T)) * (n - d - 1) / n
-    R = max(moments.renewals, 1.0)
-    if d**2 + SLOW * math.sqrt(2.0) * d + 0.5 * d * (d + 3.0) ** 2 / R < F or t > _LATE:
-        return None
-    bias = min((2.0 + 2.0 / d) / R, _MOST_BIAS)
-    return Proportion(1.0 - (1.0 - k) / (1.0 + bias), variance, omega, noise)
+class ShareSums:
+    """Sums over the dithered chunks of a session, what the session before said, and what chunks have shown."""
 
+    def __init__(self, dim: int, row: int) -> None:
+        self.dim = dim
+        self.before: Proportion | None = None
+        self.largest = np.zeros(dim)
+        self._clear(row)
 
-def _shares(normal: Vector, right: Vector, noise: float) -> tuple[float, float, float, float]:
-    """k, c, the variance of k, and c over its standard error; c and that are 0 where c has not the sign of k."""
-    first = float(right[0] / normal[0, 0])
-    across = float(normal[0, 1] / normal[0, 0])
-    rest = float(normal[1, 1]) - across * float(normal[0, 1])
-    variance = noise / float(normal[0, 0])
-    if not rest > _ROUNDING * float(normal[1, 1]):
-        return first, 0.0, variance, 0.0
-    late = float(right[1] - across * right[0]) / rest
-    t = abs(late) * math.sqrt(rest / noise)
-    if late * (first - across * late) <= 0.0:
-        return first, 0.0, variance, 0.0
-    used = max(1.0 - 1.0 / max(t * t, TINY), 0.0)
-    return first - across * used * late, used * late, variance + used * across**2 * noise / rest, t
+    def _clear(self, row: int) -> None:
+        dim = self.dim
+        self.began, self.chunks = row, 0
+        self.products = np.zeros((3 * dim, 3 * dim))  # of (g, b, z) with itself
+        self.dithered = np.zeros((2, 5))  # with z, and with the z before: z'g, z'b, (z'g)^2, z'g z'b, (z'b)^2
+        self.last = np.zeros(dim)
+
+    def begin(self, row: int, chunk_rows: int) -> None:
+        """A new session, at this row."""
+        self.before = self._seen(chunk_rows)
+        self._clear(row)
+
+    def wanted(self, chunk_rows: int) -> bool:
+        """Whether the session has to go on."""
+        seen = self._seen(chunk_rows)
+        return seen is None or seen.unsure
+
+    def show(self, diagonal: Vector) -> None:
+        """A chunk has shown this diagonal of the Hessian, per row."""
+        np.maximum(self.largest, diagonal, out=self.largest)
+
+    def add(self, gradients: Vector, bends: Vector, dithers: Vector) -> None:
+        """More chunks in order, one in each row; those without a dither count for nothing."""
+        before = np.concatenate([self.last[None], dithers[:-1]])
+        self.last = dithers[-1].copy()
+        moved = dithers.any(axis=1)
+        v = np.concatenate([gradients, bends, dithers], axis=1)[moved]
+        self.chunks += len(v)
+        self.products += v.T @ v
+        for row, signs in enumerate((dithers, before)):
+            a, b = (np.sum(signs * of, axis=1)[moved] for of in (gradients, bends))
+            self.dithered[row] += [a.sum(), b.sum(), a @ a, a @ b, b @ b]
+
+    def proportion(self, chunk_rows: int) -> Proportion | None:
+        """What is known of k: by this session once it is sure, by the one before until then."""
+        seen = self._seen(chunk_rows)
+        return self.before if self.before is not None and (seen is None or seen.unsure) else seen
+
+    def _seen(self, chunk_rows: int) -> Proportion | None:
+        """What this session says; None while it says too little."""
+        d, n = self.dim, self.chunks
+        sums, size = self.dithered[0], self.dithered[0, 1]
+        if n < 2 * d + 8 or not (size > 0.0 and np.isfinite(self.products).all()):
+            return None
+        k = float(-sums[0] / size)
+        own, late = (max(row[2] + 2.0 * k * row[3] + k * k * row[4], TINY) for row in self.dithered)
+        t = abs(self.dithered[1, 0] + k * self.dithered[1, 1]) / math.sqrt(late)
+        return Proportion(k, float(own / size / size), self._excess(k, chunk_rows), float(t))
+
+    def _excess(self, k: float, chunk_rows: int) -> float:
+        d, n = self.dim, self.chunks
+        g, b, z = (slice(i * d, (i + 1) * d) for i in range(3))
+        P = self.products
+        shown = np.flatnonzero((np.diag(P[b, b]) > 0.0) & (np.diag(P[z, z]) > 0.0))
+        inside = np.ix_(shown, shown)
+        C = (P[g, z] + k * P[b, z])[inside]
+        omega = (P[g, g] + k * (P[g, b] + P[b, g]) + k * k * P[b, b])[inside] / (n * chunk_rows)
+        V = chunk_rows * P[z, z][inside]
+        try:
+            F = float(np.sum(np.linalg.solve(regular(omega), C) * np.linalg.solve(regular(V), C.T).T))
+        except np.linalg.LinAlgError:
+            return math.inf
+        size = max(len(shown), 1)
+        return (F - size**2) / (math.sqrt(2.0) * size)
+
+    def to_state(self) -> dict[str, Any]:
+        before = self.before
+        return {
+            "began": self.began,
+            "chunks": self.chunks,
+            "products": self.products.copy(),
+            "dithered": self.dithered.copy(),
+            "last": self.last.copy(),
+            "largest": self.largest.copy(),
+            "before": None if before is None else np.array(astuple(before)),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> ShareSums:
+        sums = cls(len(state["last"]), int(state["began"]))
+        sums.chunks = int(state["chunks"])
+        for name in ("products", "dithered", "last", "largest"):
+            getattr(sums, name)[...] = state[name]
+        sums.before = None if state["before"] is None else Proportion(*np.asarray(state["before"]).tolist())
+        return sums

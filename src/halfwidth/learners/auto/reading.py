@@ -23,25 +23,15 @@ from halfwidth.inference.slow_dependence import reach
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import given_status, status
-from halfwidth.learners.auto.excitation import Profile
+from halfwidth.learners.auto.careful_result import careful_result, shown_only
+from halfwidth.learners.auto.excitation import MOST_INFLATION, MOST_INFLATION_SESSIONS, Profile
 from halfwidth.learners.auto.feedback import Feedback, Response
 from halfwidth.learners.auto.given import GivenRows
-from halfwidth.learners.auto.jackknifed_result import jackknifed_result
 from halfwidth.learners.auto.observed import Observed
 from halfwidth.learners.auto.result import AutoResult, GivenResult
 from halfwidth.learners.auto.steered import Steered
 
 FEWEST_DEGREES = 2.0
-
-
-def shown_only(equation: Equation) -> tuple[Equation, NDArray[np.bool_]]:
-    """The equation of the coordinates that some row has shown, and which they are."""
-    shown = np.any(np.diagonal(equation.A, axis1=1, axis2=2) != 0.0, axis=0)
-    if shown.all():
-        return equation, shown
-    if not shown.any():
-        raise NotEnoughData("no row has shown any coefficient yet: every gradient is flat. Feed more rows")
-    return Equation(equation.A[:, shown][:, :, shown], equation.B[:, shown], equation.rows), shown
 
 
 def batch_means_result(
@@ -97,7 +87,8 @@ def _variance(influences: Vector, rows: Vector, response: Response) -> tuple[Vec
 
 def engine_profile(engine: Steered, equation: Equation) -> Profile | None:
     """How noisy the deployed theta was in each batch."""
-    return Profile.of(engine.excitation.of_batches(engine.began, engine.k, equation.rows), equation.rows)
+    noise = engine.excitation.of_batches(engine.began, engine.k, equation.rows)
+    return Profile.of(noise, equation.rows, MOST_INFLATION_SESSIONS if engine.careful else MOST_INFLATION)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # the equation refuses what is not finite
@@ -108,12 +99,11 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
     sums = engine.store.closed()
     equation = Equation.of(sums, response.J if response.kept > 0.0 else None, Q, D, response.share)
     truncations = tuple(engine.truncations)
-    profile = engine_profile(engine, equation) if response.kept > 0.0 else None
+    profile = engine_profile(engine, equation) if response.kept > 0.0 or response.share != 0.0 else None
     shifted = profile is not None and profile.shifts(shown_only(equation)[0].solve()[1])
     if profile is not None:
         equation = equation.weighted(profile.weights)
-    result: AutoResult | GivenResult
-    result = batch_means_result(equation, sums, engine.steering.origin, response, name, truncations, engine.m)
+    plain = batch_means_result(equation, sums, engine.steering.origin, response, name, truncations, engine.m)
     facts = status.Facts(
         n_seen=n_seen,
         burn_in=4 * engine.first,
@@ -130,12 +120,13 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         shifted=shifted,
         quadratic=engine.quadratic(),
         detect=engine.detect,
-        hidden=tuple(np.flatnonzero(result.unidentified).tolist()),
+        hidden=tuple(np.flatnonzero(plain.unidentified).tolist()),
     )
-    said = (status.flags(facts, result), status.notes(facts, result))
-    if response.share != 0.0 and engine.dim <= WIDE and np.array_equal(equation.A, np.swapaxes(equation.A, 1, 2)):
-        result = jackknifed_result(*shown_only(equation), sums, result, response)
-    return result.with_facts(*said[0], notes=said[1])
+    flags, notes = status.flags(facts, plain), status.notes(facts, plain)
+    if not response.unlike:
+        return plain.with_facts(*flags, notes=notes)
+    weights = np.ones(len(sums.n)) if profile is None else profile.weights
+    return careful_result(equation, sums, weights, plain, response).with_facts(*flags, notes=notes)
 
 
 def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> AutoResult:

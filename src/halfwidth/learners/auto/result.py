@@ -70,11 +70,6 @@ class AutoResult(BatchesResult):
         return BatchesResult(self.params, covariance, *facts)
 
 
-def with_slope(df: Vector, slope_df: float) -> Vector:
-    """Degrees of freedom of an error that rests on the slope of the feedback, too."""
-    return np.asarray(np.where(df > 0.0, 1.0 / (1.0 / np.maximum(df, 1e-300) + 1.0 / slope_df), 0.0))
-
-
 @dataclass(frozen=True)
 class GivenResult(EquationResult):
     """A result of `Auto` in which every coefficient has its own degrees of freedom.
@@ -87,24 +82,13 @@ class GivenResult(EquationResult):
         Whether the data were seen to respond to the deployed parameter; not where nobody looked.
     truncations : tuple of int
         The rows at which theta was taken back after an excursion; given rows need no steps.
-    slope_df : float
-        Degrees of freedom of the share by which rows respond; those of every direction are fewer for it.
     settled : callable, optional
         Computes how the coefficients settled, for the picture.
     """
 
     feedback: Feedback = field(default_factory=Feedback)
     truncations: tuple[int, ...] = ()
-    slope_df: float = np.inf
     settled: Callable[[], Trail | None] | None = field(default=None, repr=False)
-
-    def degrees_of_freedom(self, directions: Vector) -> Vector:
-        """Of each direction (m, d); those of the coefficients, `df`, have the share's in them."""
-        found = super().degrees_of_freedom(directions)
-        if np.isinf(self.slope_df):
-            return found
-        several = (directions != 0.0).sum(axis=1) != 1
-        return np.where(several, with_slope(found, self.slope_df), found)
 
     def _trail(self) -> Trail | None:
         return None if self.settled is None else self.settled()

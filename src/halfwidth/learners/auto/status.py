@@ -22,18 +22,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from halfwidth.inference.batch_result import BatchesResult, too_short
 from halfwidth.learners.auto.feedback import LARGE_GAIN, LARGEST_GAIN, Response
-from halfwidth.learners.auto.steered_sums import UNLIKE
 
 Flag = tuple[str, str]
 
 FEW_BATCHES = 16
-MOST_CLIPPED, MOST_CLIPPED_UNUSED = UNLIKE, 0.4
+MOST_CLIPPED, MOST_CLIPPED_UNUSED = 0.2, 0.4
 """Shares of clipped steps; the second where noise is correlated, J = 0 and the loss quadratic: no step matters then."""
 MOST_BENT = 0.3
 FEW_RENEWALS = 64.0
@@ -93,13 +93,17 @@ def feedback_note(seen: Response) -> str:
     """What is known of the feedback, in words."""
     if seen.evidence == 0.0:
         return f"feedback: not looked for yet, for that takes {2 * len(seen.J) + 8:,} chunks: no correction"
+    if seen.proportion is not None:
+        error = math.sqrt(seen.proportion.variance)
+        kind = "the data respond to theta" if seen.detected else "no significant feedback"
+        share = f"{seen.proportion.share:.2f} of each chunk's own Hessian, with a standard error of {error:.2f}"
+        return f"{kind} ({share}): {'not ' if seen.rejected else ''}corrected"
     evidence = f"F = {seen.evidence:.2f} times its value without feedback"
     if seen.instrument is not None:
         evidence += f"; dither {seen.instrument.T:.1f}, {seen.instrument.N:.1f} expected of feedback"
     if seen.kept > 0.0:
         kind = "the data respond to theta" if seen.detected else "the data may respond to theta"
-        how = f"{seen.share:.2f} of each chunk's own Hessian, " if seen.share != 0.0 else "a slope "
-        return f"{kind} ({evidence}): corrected, by {how}seen over {seen.renewals:.0f} renewals"
+        return f"{kind} ({evidence}): corrected, by a slope seen over {seen.renewals:.0f} renewals"
     if seen.denied:
         return f"noise stays correlated for longer than a chunk, no feedback ({evidence}): no correction"
     small = "a response within chance" if seen.suspected and not seen.rejected else "no significant feedback"
@@ -121,8 +125,7 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
         )
         found.append(("short-batches", text))
     unused = facts.response.correlated and facts.quadratic and not facts.restarts and not facts.truncations
-    harmless = facts.quadratic and facts.response.share != 0.0
-    if not harmless and facts.clipped_share > (MOST_CLIPPED_UNUSED if unused else MOST_CLIPPED):
+    if facts.clipped_share > (MOST_CLIPPED_UNUSED if unused else MOST_CLIPPED):
         text = (
             f"{100 * facts.clipped_share:.0f}% of the steps were clipped: the loss bends more than its mean Hessian "
             "says. Scale the columns, or start nearer to the solution (theta_0)"
@@ -166,6 +169,13 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
 
 def _feedback_flags(facts: Facts) -> list[Flag]:
     response = facts.response
+    if response.rejected and response.proportion is not None and not response.proportion.fits:
+        text = (
+            "chunks of rows are unlike each other, and the data respond to theta in another way than in proportion to "
+            "each chunk's own Hessian: not corrected. Deploy each theta for more rows (chunk_rows), or draw the rows "
+            "at random"
+        )
+        return [("feedback-rejected", text)]
     if response.rejected:
         amplified = f"amplify errors {response.gain:.0f} times (limit {LARGEST_GAIN:.0f})"
         text = (
@@ -180,6 +190,12 @@ def _feedback_flags(facts: Facts) -> list[Flag]:
             "hardly determined; feed many more rows"
         )
         return [("near-singular", text)]
+    if response.unlike and response.doubtful:
+        text = (
+            "chunks of rows are unlike each other, and the dither has not measured yet how the data respond to theta. "
+            "Feed more rows, or declare feedback='none' if data cannot respond"
+        )
+        return [("feedback-undecided", text)]
     if facts.dithers and (response.undecided or (response.denied and facts.truncations)):
         text = (
             "the gradient moves with theta, by feedback or by noise that stays correlated: the dither has not told the "
@@ -187,8 +203,7 @@ def _feedback_flags(facts: Facts) -> list[Flag]:
         )
         return [("feedback-undecided", text)]
     seen = response.instrument
-    prompt = response.share != 0.0  # the trace of theta shows nothing
-    if facts.dithers and response.detected and not prompt and seen is not None and seen.T < seen.N / SLOWEST:
+    if facts.dithers and response.detected and not response.unlike and seen is not None and seen.T < seen.N / SLOWEST:
         text = (
             f"the data respond to theta, but so slowly that the dither shows {seen.T:.1f} of {seen.N:.0f} expected: "
             "the response may last longer than can be followed, and a bias is likely left. Feed many more rows"

@@ -43,8 +43,10 @@ from halfwidth.errors import Diverged, NotIdentified
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.arguments import APPEARED, EXCURSION, NOT_FINITE
+from halfwidth.learners.auto.careful import REFRESHED, CarefulSteering
 from halfwidth.learners.auto.engine_schemas import WEIGHED_CHUNKS
-from halfwidth.learners.auto.steered_sums import BATCH_CHUNKS, SteeredSums
+from halfwidth.learners.auto.proportional import ShareSums
+from halfwidth.learners.auto.steered_sums import BATCH_CHUNKS
 from halfwidth.learners.auto.steps import SHRINK
 
 FEWEST_BATCHES = 4
@@ -58,7 +60,7 @@ _ROUGH = 0.1
 _MOST_TRUNCATIONS = 12
 
 
-class Steered(SteeredSums):
+class Steered(CarefulSteering):
     """Steering, and the sums of the equation, for a given dimension and number of rows per chunk."""
 
     # ---- what happens between chunks
@@ -73,6 +75,11 @@ class Steered(SteeredSums):
 
     def _advance(self, done: int, clipped: int, event: int) -> None:
         s, last = self.steering, self.notes.pages.gradient[self.notes.noted + done - 1]
+        gradient = last.copy()
+        if self.shares is not None:
+            pages = self.notes.blank()
+            self.shares.add(pages.gradient[:done], pages.bend[:done], pages.dither[:done])
+            self.shares.show(np.diag(self.moving.H) / self.m)
         hidden = last != 0.0  # coordinates in which the gradient is there, while its differences may not be
         self.notes.note(self.m * self._steps(done), s.point - s.origin, self.bends)
         self.excitation.add(self.m * self._noise(done))
@@ -87,12 +94,15 @@ class Steered(SteeredSums):
         if event == EXCURSION:
             self._truncate()
             return
+        if self._unlike():
+            self._be_careful()
+            return
         if self.weighed is not None:
             self.weighed += done
             if self.weighed == WEIGHED_CHUNKS:
                 self._weigh()
         if self.phase == 0:
-            self._moved(hidden)
+            self._moved(hidden, gradient)
         elif self.phase == 1 and self.k >= self.phase_ends:
             self.phase = 2
             s.point[:] = s.origin + self.store.sums.T.sum(axis=0) / self.store.rows
@@ -101,49 +111,35 @@ class Steered(SteeredSums):
         elif self.weighed is None and (self.k >= self.next_refresh or event == APPEARED):
             self._refresh()
 
-    def _moved(self, hidden: NDArray[np.bool_]) -> None:
-        """The first phase: theta is the linearisation point, and the mean Hessian forgets."""
+    def _moved(self, hidden: NDArray[np.bool_], gradient: Vector) -> None:
+        """The first phase: theta is the linearisation point; the mean Hessian forgets, unless steps are careful."""
         s, last = self.steering, self.moving.H
-        self.hessian_sum = _FORGET * self.hessian_sum + last
-        self.hessian_rows = _FORGET * self.hessian_rows + self.m
+        kept = 1.0 if self.careful else _FORGET
+        self.hessian_sum = kept * self.hessian_sum + last
+        self.hessian_rows = kept * self.hessian_rows + self.m
         self.store.clear()
         if self.differences:
             still = (np.diag(last) == 0.0) & hidden
             s.spacing[still] *= _WIDER
             self.jumps = self.jumps or bool(still.any())
         self._precondition(self.hessian_sum / self.hessian_rows)
+        if self.careful:
+            self._newton_step(gradient)
         s.point[:] = s.previous[:] = self.moving.theta
         self.bends[:] = self.hessian_sum @ (s.point - s.origin) * (self.m / self.hessian_rows)
         usual = float(self.moving.guard[0])
         settling = (self.k // self.m) % _SETTLING_CHUNKS == 0
         if self.k >= self.phase_ends and settling and usual > _FALLING * self.usual:
+            self._respace()
+            if self.careful:
+                self.phase, self.prior_rows = 2, 0.5 * self.hessian_rows
+                self._estimate_from_here()
+                return
             self.phase, self.phase_ends = 1, self.k + 2 * self.first
             self.next_refresh = self.k + BATCH_CHUNKS * self.m
-            self._respace()
             self._begin_at(s.point)
         if settling:
             self.usual = usual
-
-    def _begin_at(self, point: Vector) -> None:
-        """Sums are relative to this point from now on."""
-        s = self.steering
-        s.origin[:] = s.previous[:] = s.point[:] = point
-        self.store.clear()
-        self.notes.clear()
-        self.moving.trace[:] = np.nan
-        self.bends[:] = s.Q[:] = self.moving.D[:] = 0.0
-        self.weighed = None
-
-    def _estimate_from_here(self) -> None:
-        """Forget all sums but the mean Hessian's; the point becomes their origin and the prior's centre."""
-        self.hessian_sum = self.hessian_sum + self.store.curvature()
-        self.hessian_rows += self.store.rows
-        self._begin_at(self.steering.point.copy())
-        self.began = self.k
-        self.excitation.begin(self.k)
-        self.next_refresh = self.next_feedback = self.k + self.k // 4
-        if self.differences:
-            self.turn, self.whole = 0, max(8, self.first // self.m)
 
     def _truncate(self) -> None:
         """An excursion: theta goes back, steps shrink, the sums start afresh."""
@@ -163,9 +159,8 @@ class Steered(SteeredSums):
         self._precondition(self.mean_hessian())
         self._begin_at(safe.copy())
         self.gain.reset(max(SHRINK * self.gain.share, 1e-6))
-        self.moving.guard[:] = 0.0
-        self.phase, self.phase_ends, self.usual = 0, self.k + 2 * self.first, math.inf
-        self.began, self.settled, self.turn, self.whole = 0, False, 0, 2 * self.first // self.m
+        self.shares = None if self.shares is None else ShareSums(self.dim, self.k)
+        self._first_phase()
 
     def _refresh(self) -> None:
         """Renew preconditioner, feedback and linearisation point."""
@@ -174,7 +169,8 @@ class Steered(SteeredSums):
         if self.phase < 2:
             self.next_refresh = self.k + max(4 * self.m, self.k // 5)
         else:
-            self.next_refresh = max(int(_GROWTH * self.k), self.k + WEIGHED_CHUNKS * self.m)
+            growth, chunks = (1.0 + REFRESHED, 1) if self.careful else (_GROWTH, WEIGHED_CHUNKS)
+            self.next_refresh = max(int(growth * self.k), self.k + chunks * self.m)
             if self.detect and self.k >= self.next_feedback:
                 self._learn_feedback()
         self._precondition(H)
@@ -185,6 +181,9 @@ class Steered(SteeredSums):
         response = self.response()
         if response.kept > 0.0 or not self.truncations:
             self._use_feedback(response)
+        if self.shares is not None:
+            self._measure_share(self.shares)
+            return
         enough = max(_ENOUGH_RENEWALS, _RENEWALS_PER_GAIN * response.gain)
         self.settled = response.detected and response.renewals >= enough
         self.dither.shape(self._noise_root() if response.doubtful else None)
@@ -196,17 +195,18 @@ class Steered(SteeredSums):
         A, B = self._corrected()
         seen = np.diag(H) != 0.0
         inside = np.ix_(seen, seen)
-        left = A[inside] + self.prior_rows * (H + s.J)[inside] + np.diag(self.prior[seen])
+        J = s.J if s.share[0] == 0.0 else -s.share[0] * H
+        left = A[inside] + self.prior_rows * (H + J)[inside] + np.diag(self.prior[seen])
         target = s.origin.copy()
         target[seen] += solution(left, B[seen])
         if not math.isfinite(target.sum()):
             raise not_finite(self.k, self.k - self.began)
         s.previous[:] = s.point
-        s.point[:] = target
+        s.point[:] = self._limited(target, H) if self.careful else target
         self.bends[:] = self.m * (H @ (s.point - s.origin))
-        self.moving.theta[:] = target if self.settled else self.moving.theta
+        self.moving.theta[:] = s.point if self.settled else self.moving.theta
         self.moving.D[:] = self.moving.spread[:] = 0.0
-        self.weighed = 0
+        self.weighed = None if self.careful else 0
 
     def _weigh(self) -> None:
         """The last move is weighed: correct all rows from before it, or restart from here if it was too curved."""

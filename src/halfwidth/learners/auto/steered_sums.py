@@ -15,8 +15,9 @@ from halfwidth.learners.auto.dither import Dither
 from halfwidth.learners.auto.engine_schemas import NOTES, WEIGHED_CHUNKS
 from halfwidth.learners.auto.engine_state import engine_state, restore_engine
 from halfwidth.learners.auto.excitation import Excitation
-from halfwidth.learners.auto.feedback import Response, regress
+from halfwidth.learners.auto.feedback import Response, in_proportion, regress
 from halfwidth.learners.auto.moments import FeedbackNotes
+from halfwidth.learners.auto.proportional import ShareSums
 from halfwidth.learners.auto.slopes import regression
 from halfwidth.learners.auto.steps import Gain, preconditioner
 from halfwidth.schedules import PowerStep
@@ -28,8 +29,6 @@ _SHORT_CHUNK = 128
 _LARGEST_STEP = 0.35
 _SPACING, _FIRST_SPACING = 0.05, 1e-4
 _MOST_BATCHES = 64
-UNLIKE = 0.2
-"""The share of clipped steps from which on chunks are unlike each other."""
 _ROUNDING = 1e-6
 
 
@@ -48,6 +47,7 @@ class SteeredSums:
         self.phase_ends = 2 * self.first
         self.began, self.restarts, self.prior_rows = 0, 0, 0.0
         self.truncations: list[int] = []
+        self.shares: ShareSums | None = None
         self.gain = Gain(_LARGEST_STEP * chunk_rows / (chunk_rows + dim + 1.0))
         self.dither = Dither(dim, key)
         zeros = [np.zeros(dim) for _ in range(4)]
@@ -80,7 +80,12 @@ class SteeredSums:
         self.turn, self.whole = (
             0,
             2 * self.first // chunk_rows,
-        )  # of differences: the next chunk, and how many make them
+        )  # of differences: the next one, how many chunks make them
+
+    @property
+    def careful(self) -> bool:
+        """Whether chunks are unlike each other, and theta follows the root of all rows (`careful`)."""
+        return self.shares is not None
 
     def use_hessian(self) -> None:
         """Before the first chunk: the Hessian is told after all."""
@@ -105,9 +110,37 @@ class SteeredSums:
 
     def _precondition(self, H: Vector) -> None:
         appeared = (self.prior == 0.0) & (np.diag(H) != 0.0)
-        self.prior[appeared] = np.abs(np.diag(H))[appeared] * math.sqrt(self.m)
+        worth = self.m if self.careful else math.sqrt(self.m)
+        self.prior[appeared] = np.abs(np.diag(H))[appeared] * worth
         rows = max(self.hessian_rows + self.store.rows, 1.0)
         self.steering.P[:] = preconditioner(H, self.steering.J, self.prior / rows)
+
+    def _begin_at(self, point: Vector) -> None:
+        """Sums are relative to this point from now on."""
+        s = self.steering
+        s.origin[:] = s.previous[:] = s.point[:] = point
+        self.store.clear()
+        self.notes.clear()
+        self.moving.trace[:] = np.nan
+        self.bends[:] = s.Q[:] = self.moving.D[:] = 0.0
+        self.weighed = None
+
+    def _estimate_from_here(self) -> None:
+        """Forget all sums but the mean Hessian's; the point becomes their origin and the prior's centre."""
+        self.hessian_sum = self.hessian_sum + self.store.curvature()
+        self.hessian_rows += self.store.rows
+        self._begin_at(self.steering.point.copy())
+        self.began = self.k
+        self.excitation.begin(self.k)
+        self.next_refresh = self.next_feedback = self.k + self.k // 4
+        if self.differences:
+            self.turn, self.whole = 0, max(8, self.first // self.m)
+
+    def _first_phase(self) -> None:
+        """Theta has to find a start."""
+        self.moving.guard[:] = 0.0
+        self.phase, self.phase_ends, self.usual = 0, self.k + 2 * self.first, math.inf
+        self.began, self.settled, self.turn, self.whole = 0, self.careful, 0, 2 * self.first // self.m
 
     def _respace(self) -> None:
         """The spacing of the differences, from what a row moves a Newton step by."""
@@ -156,8 +189,9 @@ class SteeredSums:
         return self._regress(self.store.curvature() / self.store.rows)
 
     def _regress(self, hessian: Vector) -> Response:
-        unlike = self.clipped > UNLIKE * self.chunks
-        return regress(self.notes.moments(), hessian, self.m, unlike=unlike)
+        if self.shares is not None:
+            return in_proportion(self.shares, hessian, self.m)
+        return regress(self.notes.moments(), hessian, self.m)
 
     def corrections(self) -> tuple[Vector, Vector]:
         """Q, and the share of the last move in it that rows since then get back."""
@@ -184,7 +218,7 @@ class SteeredSums:
             chunks = min(chunks, self.whole)
         signs = np.zeros(chunks)
         if self.differences:
-            every = 1 if self.whole else _DIFFERENCED
+            every = 1 if self.whole or self.careful else _DIFFERENCED
             turns = self.turn + np.arange(chunks)
             signs = np.where(turns % every == 0, 1.0 - 2.0 * (turns // every % 2), 0.0)
         steps = self._steps(chunks)
@@ -197,6 +231,8 @@ class SteeredSums:
         """The steps of the next chunks, as planned."""
         steps = np.minimum(self._plain_steps(chunks), self.gain.ahead(chunks) / self.m)
         ends = self.k + self.m * np.arange(1, chunks + 1)
+        if self.careful:
+            return np.zeros(chunks)
         return np.minimum(steps, 1.0 / ends) if self.settled else steps
 
     def _noise(self, chunks: int) -> Vector:

@@ -1,0 +1,103 @@
+"""Steering where chunks are unlike each other: theta follows the root of all rows, and nothing else.
+
+Rows that come in the order of time, as the hours of a year do, may stay alike within a chunk and change from chunk to
+chunk. A chunk's Hessian is then nearly singular, its own minimum is far from everybody else's, and a step along the
+mean Hessian overshoots: steps are clipped. Where more than `UNLIKE` of the first 16 or more steps were, the engine is
+*careful* from then on. Everything begins again at theta_0, with no steps but
+
+- in the first phase, renewable Newton: every chunk moves theta by P_n g / n, P_n the inverse of the mean Hessian of all
+  n rows, those of the chunk too, with a prior worth a chunk for each column;
+- later, theta and the linearisation point at the root of all sums, which moves with every chunk, or with every 0.2% of
+  the rows.
+
+A move by ten times as much as rows usually move the root is one that a curved loss, or a column that a spell of rows
+shows for the first time, has blown up: with q the usual decrement g'P g / m, a first step is shortened to q <= 9 times
+that, and a later move x, after r of n rows, to x'H x <= 9 q r / n^2.
+
+A response is followed by its share k of each chunk's Hessian (`proportional`). What k is measured with is the dither,
+in *sessions*: one begins with the first 2 d + 8 chunks of estimation over, and one whenever four times as many rows
+have come as at the beginning of the last; it ends once k is known to 0.08. Dithers have the covariance
+
+    (eta_c / 2) q / (d (1 - k)) S (S H S + 1/10)^-1 S,   S_jj^-2 the largest H_jj that a chunk has shown,
+
+which is that of theta's own noise (`dither`) where chunks are alike, and less in directions that few rows have shown or
+where some chunk has far more to show than others: a dither must stay small there, too, or the response saturates.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.proportional import ShareSums
+from halfwidth.learners.auto.steered_sums import SteeredSums
+
+UNLIKE = 0.3
+"""The share of clipped steps from which on the engine is careful."""
+REFRESHED = 0.002
+"""Of all rows: after so many the point moves."""
+_FEWEST_STEPS = 16
+_MOST = 9.0
+_SESSION_GROWTH = 4
+_LOOK, _LATER = 8, 1.2
+_LEAST = 0.1
+
+
+class CarefulSteering(SteeredSums):
+    """What a steered engine does where chunks are unlike each other."""
+
+    def _unlike(self) -> bool:
+        """Whether it is time to be careful."""
+        return not self.careful and self.chunks >= _FEWEST_STEPS and self.clipped > UNLIKE * self.chunks
+
+    def _be_careful(self) -> None:
+        """Begin again at theta_0, with nothing but its place in the stream."""
+        s = self.steering
+        self.shares = ShareSums(self.dim, self.k)
+        self.clipped = 0
+        self.hessian_sum[:], self.hessian_rows, self.prior[:] = 0.0, 0.0, 0.0
+        s.J[:], s.share[:], s.P[:] = 0.0, 0.0, 0.0
+        self.dither.shape(None)
+        self.moving.theta[:] = self.moving.theta_0
+        self._begin_at(self.moving.theta_0.copy())
+        self.gain.reset(1.0)
+        self._first_phase()
+
+    def _newton_step(self, gradient: Vector) -> None:
+        """Move theta by what its gradient over the last chunk says, given all rows of the first phase."""
+        s, guard = self.steering, self.moving.guard
+        p = s.P @ gradient
+        q, most = float(gradient @ p) / self.m, _MOST * float(guard[0])
+        scale = 1.0 if guard[2] < 2.0 or q <= most else math.sqrt(most / q)
+        self.moving.theta[:] = s.point - scale * p / self.hessian_rows
+
+    def _limited(self, target: Vector, H: Vector) -> Vector:
+        """The target, or as far on the way to it as a move may go."""
+        point = self.steering.point
+        move, rows = target - point, self.hessian_rows + self.store.rows
+        since = max(self.m, int(REFRESHED * self.k))
+        size = float(move @ H @ move) * rows**2
+        most = _MOST * float(self.moving.guard[0]) * since
+        return target if size <= most else np.asarray(point + math.sqrt(most / size) * move)
+
+    def _measure_share(self, sums: ShareSums) -> None:
+        """Begin or end a session of dithers."""
+        if not sums.wanted(self.m) and self.k >= _SESSION_GROWTH * sums.began:
+            sums.begin(self.k, self.m)
+        wanted = sums.wanted(self.m) and self.store.rows >= (2 * self.dim + 8) * self.m
+        self.dither.shape(self._share_root(sums) if wanted else None)
+        look = self.k + max(_LOOK, self.dim // 4) * self.m
+        self.next_feedback = look if wanted else max(look, int(_LATER * self.k))
+
+    def _share_root(self, sums: ShareSums) -> Vector:
+        """L of the dither."""
+        H = self.mean_hessian()
+        seen = np.flatnonzero(np.diag(H) > 0.0)
+        scale = np.sqrt(np.maximum(sums.largest, np.diag(H))[seen])
+        values, vectors = np.linalg.eigh(0.5 * (H + H.T)[np.ix_(seen, seen)] / np.outer(scale, scale))
+        size = float(self.moving.guard[0]) / (self.dim * max(1.0 - self.steering.share[0], _LEAST))
+        root = np.zeros((self.dim, self.dim))
+        root[np.ix_(seen, seen)] = vectors * np.sqrt(size / (np.maximum(values, 0.0) + _LEAST)) / scale[:, None]
+        return root

@@ -1,0 +1,83 @@
+"""The result where chunks are unlike each other: errors of every coefficient by the batch jackknife.
+
+Up to the factor 1 - k the equation is that of rows that do not respond (`halfwidth.equation.errors`): what one batch
+knows about a coefficient is in its matrix, and a column that few batches have shown has few degrees of freedom. The
+error of k, which the dither has measured, adds var k times the square of dc / dk, where (sum A) dc / dk = sum H c - sum
+U: it is small where theta was deployed near the root. Batch means stay where there is no loss, or too many columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.equation import Equation, Sums
+from halfwidth.equation.field_errors import is_field
+from halfwidth.equation.result import FEWEST, Jackknifed
+from halfwidth.equation.wide_errors import WIDE
+from halfwidth.errors import NotEnoughData
+from halfwidth.inference.student_law import StudentLaw
+from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.feedback import Response
+from halfwidth.learners.auto.result import AutoResult, GivenResult
+
+
+def shown_only(equation: Equation) -> tuple[Equation, NDArray[np.bool_]]:
+    """The equation of the coordinates that some row has shown, and which they are."""
+    shown = np.any(np.diagonal(equation.A, axis1=1, axis2=2) != 0.0, axis=0)
+    if shown.all():
+        return equation, shown
+    if not shown.any():
+        raise NotEnoughData("no row has shown any coefficient yet: every gradient is flat. Feed more rows")
+    return Equation(equation.A[:, shown][:, :, shown], equation.B[:, shown], equation.rows), shown
+
+
+def careful_result(
+    equation: Equation, sums: Sums, weights: Vector, plain: AutoResult, response: Response
+) -> AutoResult | GivenResult:
+    """The result of batch means, `plain`, with the error of k, and by the jackknife where there is a loss."""
+    inside, shown = shown_only(equation)
+    centre = inside.solve()[0]
+    extra = np.zeros((len(shown), len(shown)))
+    if response.share != 0.0 and response.proportion is not None:
+        H, U = np.tensordot(weights, sums.H, 1)[np.ix_(shown, shown)], (weights @ sums.U)[shown]
+        slope = np.linalg.solve(inside.A.sum(axis=0), H @ centre - U)
+        extra[np.ix_(shown, shown)] = plain.n * response.proportion.variance * np.outer(slope, slope)
+    if len(centre) > WIDE or is_field(inside.A):
+        return replace(plain, covariance=plain.covariance + extra)
+    symmetric = Equation(0.5 * (inside.A + np.swapaxes(inside.A, 1, 2)), inside.B, inside.rows)
+    found = Jackknifed.of(symmetric, symmetric.centred_residuals(symmetric.solve()[0]))
+    return _jackknifed(found, shown, extra, plain)
+
+
+def _jackknifed(found: Jackknifed, shown: NDArray[np.bool_], extra: Vector, plain: AutoResult) -> GivenResult:
+    dim = len(shown)
+    df, covariance = np.zeros(dim), np.full((dim, dim), np.nan)
+    df[shown] = found.df
+    covariance[np.ix_(shown, shown)] = plain.n * found.covariance
+    refused = df < FEWEST
+    covariance[refused] = np.nan
+    covariance[:, refused] = np.nan
+    usual = float(np.median(df[~refused])) if not refused.all() else FEWEST
+    own = iter(found.diagnostics((), ()).coefficient_flags or ((),) * dim)
+    flags = tuple(next(own) if seen else ("unidentified",) for seen in shown)
+    return GivenResult(
+        plain.params,
+        covariance + extra,
+        plain.n,
+        StudentLaw(usual),
+        plain.method,
+        replace(
+            plain.diagnostics,
+            effective_blocks=usual,
+            coefficient_flags=flags if any(flags) else (),
+        ),
+        errors=found.errors,
+        basis=np.eye(dim)[:, shown],
+        df=df,
+        feedback=plain.feedback,
+        truncations=plain.truncations,
+        settled=plain._trail,
+    )

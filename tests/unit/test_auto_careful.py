@@ -1,0 +1,97 @@
+"""Chunks that are unlike each other: when the engine is careful, that it covers, resumes, and is told the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import halfwidth as hw
+from halfwidth.equation import Equation
+from halfwidth.learners.auto.careful_result import careful_result
+from halfwidth.learners.auto.reading import batch_means_result
+from halfwidth.problems import problem
+
+
+def coefficients(world, result):
+    """Of each coefficient: whether it is ok, and whether it is covered."""
+    flags = result.diagnostics.coefficient_flags or ((),) * world.dim
+    ok = np.array([result.status == "ok" and not own for own in flags])
+    covered = [
+        good and result.interval(one).lower <= truth <= result.interval(one).upper
+        for good, one, truth in zip(ok, np.eye(world.dim), world.theta_star, strict=True)
+    ]
+    return ok, np.array(covered)
+
+
+@pytest.mark.parametrize(("loss", "epsilon"), [("linear", 0.5), ("logistic", 0.5), ("linear", 0.0)])
+def test_features_in_spells_are_covered(loss, epsilon):
+    """The stand-in table: a trend, a season, an autoregression and a rare event; responses follow forecasts."""
+    world = problem(f"table-{loss}", epsilon=epsilon)
+    ok = covered = detected = 0
+    for seed in range(16):
+        result = hw.Auto(world, seed=seed).run(50_000).result()
+        found = coefficients(world, result)
+        ok, covered, detected = ok + found[0].sum(), covered + found[1].sum(), detected + result.feedback.detected
+    assert ok >= 0.6 * 16 * world.dim
+    assert covered / ok >= 0.95 - 3.3 * np.sqrt(0.95 * 0.05 / ok)
+    assert detected >= 15 if epsilon else detected <= 1
+    assert any("of each chunk's own Hessian" in note for note in result.diagnostics.notes)
+    np.testing.assert_allclose(result._trail().params[-1], result.params)
+    assert len(repr(result)) < 5_000
+
+
+def test_where_chunks_are_alike_it_is_not_careful():
+    for world in (problem("performative-mean", dim=3), problem("ar-linear", dim=20), problem("seed-logistic", dim=20)):
+        learner = hw.Auto(world, seed=1).run(20_000)
+        assert not learner._steered.careful
+
+
+def test_it_begins_again_where_steps_are_clipped_and_stays_careful():
+    learner = hw.Auto(problem("table-linear", epsilon=0.5), seed=3).run(4_000)
+    engine = learner._steered
+    assert engine.careful
+    assert engine.clipped == 0
+    assert not engine.plan(1).steps.any()
+
+
+def test_resumed_in_the_middle_of_a_session_it_ends_with_the_same_bits():
+    world = problem("table-logistic", epsilon=0.5)
+    whole = hw.Auto(world, seed=5).run(12_000)
+    engine = whole._steered
+    assert engine.careful
+    assert engine.dither.root is not None
+    again = hw.Auto.from_state(whole.to_state(), problem=world)
+    for learner in (whole, again):
+        learner.run(18_000)
+    assert np.array_equal(whole.result().params, again.result().params)
+    assert np.array_equal(whole.result().covariance, again.result().covariance)
+
+
+def test_the_error_of_the_share_is_that_of_moving_it():
+    world = problem("table-linear", epsilon=0.5)
+    engine = hw.Auto(world, seed=3).run(30_000)._steered
+    response = engine.response()
+    sums, k, step = engine.store.closed(), response.share, 1e-4
+
+    def root(share):
+        return Equation.of(sums, share=share).solve()[0]
+
+    slope = (root(k + step) - root(k - step)) / (2.0 * step)
+    equation = Equation.of(sums, share=k)
+    plain = batch_means_result(equation, sums, engine.steering.origin, response, "auto", (), engine.m)
+    known = replace(response, proportion=replace(response.proportion, variance=0.0))
+    weights = np.ones(len(sums.n))
+    with_error, without = (careful_result(equation, sums, weights, plain, one) for one in (response, known))
+    added = with_error.covariance - without.covariance
+    expected = plain.n * response.proportion.variance * np.outer(slope, slope)
+    np.testing.assert_allclose(added, expected, rtol=1e-4, atol=1e-6 * np.abs(expected).max())
+
+
+def test_gradients_alone_show_the_same():
+    world = problem("table-logistic", epsilon=0.5)
+    result = hw.Auto(world, seed=2, gradient_only=True).run(50_000).result()
+    ok, covered = coefficients(world, result)
+    assert ok.sum() >= 3
+    assert covered.sum() >= ok.sum() - 1
