@@ -25,18 +25,18 @@ def coefficients(world, result):
     return ok, np.array(covered)
 
 
-@pytest.mark.parametrize(("loss", "epsilon"), [("linear", 0.5), ("logistic", 0.5), ("linear", 0.0)])
+@pytest.mark.parametrize(("loss", "epsilon"), [("linear", 0.5), ("logistic", 0.5), ("logistic", 0.0)])
 def test_features_in_spells_are_covered(loss, epsilon):
     """The stand-in table: a trend, a season, an autoregression and a rare event; responses follow forecasts."""
     world = problem(f"table-{loss}", epsilon=epsilon)
     ok = covered = detected = 0
-    for seed in range(16):
+    for seed in range(10):
         result = hw.Auto(world, seed=seed).run(50_000).result()
         found = coefficients(world, result)
         ok, covered, detected = ok + found[0].sum(), covered + found[1].sum(), detected + result.feedback.detected
-    assert ok >= 0.6 * 16 * world.dim
+    assert ok >= 0.6 * 10 * world.dim
     assert covered / ok >= 0.95 - 3.3 * np.sqrt(0.95 * 0.05 / ok)
-    assert detected >= 15 if epsilon else detected <= 1
+    assert detected >= 9 if epsilon else detected <= 1
     assert any("of each chunk's own Hessian" in note for note in result.diagnostics.notes)
     np.testing.assert_allclose(result._trail().params[-1], result.params)
     assert len(repr(result)) < 5_000
@@ -66,7 +66,7 @@ def test_resumed_in_the_middle_of_a_session_it_ends_with_the_same_bits():
     for learner in (whole, again):
         learner.run(18_000)
     assert np.array_equal(whole.result().params, again.result().params)
-    assert np.array_equal(whole.result().covariance, again.result().covariance)
+    np.testing.assert_array_equal(whole.result().covariance, again.result().covariance)
 
 
 def test_the_error_of_the_share_is_that_of_moving_it():
@@ -86,7 +86,9 @@ def test_the_error_of_the_share_is_that_of_moving_it():
     with_error, without = (careful_result(equation, sums, weights, plain, one) for one in (response, known))
     added = with_error.covariance - without.covariance
     expected = plain.n * response.proportion.variance * np.outer(slope, slope)
-    np.testing.assert_allclose(added, expected, rtol=1e-4, atol=1e-6 * np.abs(expected).max())
+    given = ~np.isnan(added)  # the rare event has no interval
+    assert given.sum() >= 25
+    np.testing.assert_allclose(added[given], expected[given], rtol=1e-4, atol=1e-6 * np.abs(expected).max())
 
 
 def test_gradients_alone_show_the_same():

@@ -23,6 +23,8 @@ with the point where estimation began as a prior worth n_0 rows, half of those b
 nearly uncorrelated with the rows, and the correction Q overshoots. The next 8 chunks weigh the move. If the gradient
 was not nearly linear along it (`bent` above 0.3), estimation restarts there.
 
+Where chunks are unlike each other, so that steps are clipped, all this begins again without steps (`careful`).
+
 An excursion (`absorb`) ends an attempt: theta goes back, to where estimation began or to theta_0, steps shrink, every
 sum starts afresh, and J is what the excursion itself showed. This is the truncation of the paper's Algorithm 1.
 
@@ -74,13 +76,12 @@ class Steered(CarefulSteering):
             raise not_finite(self.k, self.m) from None
 
     def _advance(self, done: int, clipped: int, event: int) -> None:
-        s, last = self.steering, self.notes.pages.gradient[self.notes.noted + done - 1]
-        gradient = last.copy()
+        s, gradient = self.steering, self.notes.pages.gradient[self.notes.noted + done - 1].copy()
         if self.shares is not None:
             pages = self.notes.blank()
-            self.shares.add(pages.gradient[:done], pages.bend[:done], pages.dither[:done])
+            self.shares.add(*(page[:done] for page in (pages.gradient, pages.bend, pages.dither)))
             self.shares.show(np.diag(self.moving.H) / self.m)
-        hidden = last != 0.0  # coordinates in which the gradient is there, while its differences may not be
+        hidden = gradient != 0.0  # coordinates in which the gradient is there, while its differences may not be
         self.notes.note(self.m * self._steps(done), s.point - s.origin, self.bends)
         self.excitation.add(self.m * self._noise(done))
         self.k += done * self.m

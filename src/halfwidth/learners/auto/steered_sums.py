@@ -47,7 +47,7 @@ class SteeredSums:
         self.phase_ends = 2 * self.first
         self.began, self.restarts, self.prior_rows = 0, 0, 0.0
         self.truncations: list[int] = []
-        self.shares: ShareSums | None = None
+        self.shares: ShareSums | None = None  # where chunks are unlike each other
         self.gain = Gain(_LARGEST_STEP * chunk_rows / (chunk_rows + dim + 1.0))
         self.dither = Dither(dim, key)
         zeros = [np.zeros(dim) for _ in range(4)]
@@ -77,10 +77,8 @@ class SteeredSums:
         self.next_refresh = self.next_feedback = 0
         self.bent, self.settled, self.usual = 0.0, False, math.inf
         self.jumps = False  # whether differences of a gradient vanished where the gradient did not
-        self.turn, self.whole = (
-            0,
-            2 * self.first // chunk_rows,
-        )  # of differences: the next one, how many chunks make them
+        # of differences: the next chunk, and how many make them
+        self.turn, self.whole = 0, 2 * self.first // chunk_rows
 
     @property
     def careful(self) -> bool:
