@@ -69,6 +69,15 @@ def test_resumed_in_the_middle_of_a_session_it_ends_with_the_same_bits():
     np.testing.assert_array_equal(whole.result().covariance, again.result().covariance)
 
 
+def test_it_ends_with_the_same_bits_however_it_is_cut_into_calls():
+    world = problem("table-linear", epsilon=0.5)
+    whole, cut = hw.Auto(world, seed=5).run(40_000), hw.Auto(world, seed=5)
+    for rows in (1_100, 3_333, 20_000, 9_567, 64, 5_936):
+        cut.run(rows)
+    np.testing.assert_array_equal(whole.result().params, cut.result().params)
+    np.testing.assert_array_equal(whole.result().covariance, cut.result().covariance)
+
+
 def test_the_error_of_the_share_is_that_of_moving_it():
     world = problem("table-linear", epsilon=0.5)
     engine = hw.Auto(world, seed=3).run(30_000)._steered

@@ -152,6 +152,7 @@ def absorb(
         notes.offset[at, i] = deployed - steering.point[i]
         notes.dither[at, i] = dither
         notes.bend[at, i] = own[i]
+        notes.diagonal[at, i] = H[i, i]
         sums.U[batch, i] += own[i] + bends[i]
     sums.n[batch] += m
     if cursor.weighing:

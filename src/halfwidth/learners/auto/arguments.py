@@ -102,6 +102,8 @@ class Notes(NamedTuple):
     """The trace of the deployed theta less itself (`moments`)."""
     bend: Vector
     """The chunk's own Hessian times its offset."""
+    diagonal: Vector
+    """Of that Hessian."""
 
 
 class Told(NamedTuple):

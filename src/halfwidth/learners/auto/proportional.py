@@ -87,21 +87,24 @@ class ShareSums:
         seen = self._seen(chunk_rows)
         return seen is None or seen.unsure
 
-    def show(self, diagonal: Vector) -> None:
-        """A chunk has shown this diagonal of the Hessian, per row."""
-        np.maximum(self.largest, diagonal, out=self.largest)
+    def show(self, diagonals: Vector) -> None:
+        """Chunks have shown these diagonals of their Hessians, per row."""
+        np.maximum(self.largest, diagonals.max(axis=0), out=self.largest)
 
     def add(self, gradients: Vector, bends: Vector, dithers: Vector) -> None:
-        """More chunks in order, one in each row; those without a dither count for nothing."""
-        before = np.concatenate([self.last[None], dithers[:-1]])
-        self.last = dithers[-1].copy()
-        moved = dithers.any(axis=1)
-        v = np.concatenate([gradients, bends, dithers], axis=1)[moved]
-        self.chunks += len(v)
-        self.products += v.T @ v
-        for row, signs in enumerate((dithers, before)):
-            a, b = (np.sum(signs * of, axis=1)[moved] for of in (gradients, bends))
-            self.dithered[row] += [a.sum(), b.sum(), a @ a, a @ b, b @ b]
+        """More chunks in order, one in each row; those without a dither count for nothing.
+
+        One by one: the sums must not depend on how many come at a time.
+        """
+        for g, b, z in zip(gradients, bends, dithers, strict=True):
+            if z.any():
+                v = np.concatenate([g, b, z])
+                self.chunks += 1
+                self.products += np.outer(v, v)
+                for row, signs in enumerate((z, self.last)):
+                    u, w = signs @ g, signs @ b
+                    self.dithered[row] += [u, w, u * u, u * w, w * w]
+            self.last = z.copy()
 
     def proportion(self, chunk_rows: int) -> Proportion | None:
         """What is known of k: by this session once it is sure, by the one before until then."""

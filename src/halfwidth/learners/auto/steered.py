@@ -80,7 +80,7 @@ class Steered(CarefulSteering):
         if self.shares is not None:
             pages = self.notes.blank()
             self.shares.add(*(page[:done] for page in (pages.gradient, pages.bend, pages.dither)))
-            self.shares.show(np.diag(self.moving.H) / self.m)
+            self.shares.show(pages.diagonal[:done] / self.m)
         hidden = gradient != 0.0  # coordinates in which the gradient is there, while its differences may not be
         self.notes.note(self.m * self._steps(done), s.point - s.origin, self.bends)
         self.excitation.add(self.m * self._noise(done))
