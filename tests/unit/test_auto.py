@@ -212,8 +212,7 @@ def test_a_slope_is_rejected_when_only_its_shrunk_form_is_singular():
 
     def seen(slope, size):
         y = (slope * x + size * noise)[:, None]
-        rest = (np.full(201, 1e6), np.zeros((201, 4)), np.zeros((201, 1)))
-        moments = Moments.none(1).plus(y, np.column_stack([x, late]), np.zeros((201, 2)), *rest)
+        moments = Moments.none(1).plus(y, np.column_stack([x, late]), np.zeros((201, 2)), np.full(201, 1e6))
         return regress(moments, np.eye(1), 1)
 
     sizes = np.geomspace(0.5, 20.0, 400)

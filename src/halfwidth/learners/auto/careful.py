@@ -50,7 +50,8 @@ class CarefulSteering(SteeredSums):
 
     def _unlike(self) -> bool:
         """Whether it is time to be careful."""
-        return not self.careful and self.chunks >= _FEWEST_STEPS and self.clipped > UNLIKE * self.chunks
+        clipped = self.chunks >= _FEWEST_STEPS and self.clipped > UNLIKE * self.chunks
+        return clipped and not self.careful and bool(self.mean_hessian().any())
 
     def _be_careful(self) -> None:
         """Begin again at theta_0, with nothing but its place in the stream."""
