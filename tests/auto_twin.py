@@ -95,7 +95,7 @@ class Twin:
                 A = A + prior_A + np.diag(self.prior)
                 B = B + prior_A @ self.origin + self.prior * self.origin
                 self.point = np.linalg.solve(A, B)
-                self.theta = self.point if self.settled else self.theta
+                self.theta = self.balancing() if self.settled else self.theta
                 self.bends = m * mean @ (self.point - self.origin)
                 weighing = []
         if weighing:
@@ -125,6 +125,14 @@ class Twin:
             self.theta = self.theta - max(0.0, min(step, here @ p / bend)) * p
         self.k, self.count = self.k + m, self.count + 1
         return chunk
+
+    def balancing(self):
+        """Past the point by twice what the mean of the deployed thetas lacks to it, or as far as noise carries."""
+        away = 2 * (self.point - np.mean([c.deployed for c in self.chunks], axis=0))
+        root = self.dither_root()
+        far = away @ np.linalg.solve(root @ root.T, away) / self.d
+        plain = min((self.k + self.m) ** -0.505, 0.35 / (self.m + self.d + 1.0))
+        return self.point + away * min(1.0, np.sqrt(plain / 2 / far))
 
     def precondition(self, mean, rows):
         new = (self.prior == 0.0) & (np.diag(mean) != 0.0)
@@ -269,26 +277,31 @@ class Twin:
         seen = self.response(np.mean([c.H for c in self.chunks], axis=0) / self.m)
         self.J, self.renewals = seen["J"], seen["renewals"]
         batches = [self.sums(self.J, range(*edge)) for edge in pairwise(edges)]
-        self.taken = 0.0
+        self.inflation = 1.0
         if self.J.any():
             x = np.array([c.deployed for c in self.chunks])
             T = [self.m * (x[a:b] - x.mean(axis=0)).sum(axis=0) for a, b in pairwise(edges)]
-            self.taken = sum(T_j @ np.linalg.solve(seen["spread"], T_j) for T_j in T) / (self.m * count)
+            taken = sum(T_j @ np.linalg.solve(seen["spread"], T_j) for T_j in T) / (self.m * count)
             weights = self.weights(edges)
             batches = [(w * A_j, w * B_j) for w, (A_j, B_j) in zip(weights, batches, strict=True)]
         A, B = (np.sum(part, axis=0) for part in zip(*batches, strict=True))
         self.params = np.linalg.solve(A, B)
+        if self.J.any():
+            away = x.mean(axis=0) - self.params
+            leverage = self.m * count * away @ np.linalg.solve(seen["spread"], away)
+            added = 2 * (self.d + 2) / self.renewals if seen["settled"] else 0.0
+            self.inflation = (1 + leverage) / (1 + added - taken)
         self.influences = np.array([np.linalg.solve(A, B_j - A_j @ self.params) for A_j, B_j in batches])
 
     def weights(self, edges):
-        """Batches count by how noisy theta was: linear in that, and uncorrelated with it as far as 1.1 allows."""
+        """Batches count by how noisy theta was: linear in that, and uncorrelated with it as far as 1.05 allows."""
         total = np.concatenate([[0.0], np.cumsum([c.noise for c in self.chunks])])
         marks = [*self.marks, len(self.chunks)]
         sums, rows = np.interp(edges, marks, total[marks]), self.m * np.diff(edges)
         v = np.diff(sums) / rows
         mean = np.average(v, weights=rows)
         variance = np.average((v - mean) ** 2, weights=rows)
-        share = min(1.0, np.sqrt(0.1 * variance) / mean)
+        share = min(1.0, np.sqrt(0.05 * variance) / mean)
         return np.maximum(1.0 - share * mean * (v - mean) / variance, 0.0)
 
 

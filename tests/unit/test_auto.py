@@ -75,8 +75,8 @@ def test_auto_is_its_definition(name, settings, n, gradient_only):
     # The regression's ridge of 1e-9, which the twin has not, times the gain.
     np.testing.assert_allclose(learner.theta, twin.theta, rtol=1e-7, atol=1e-10)
     np.testing.assert_allclose(result.params, twin.params, rtol=1e-7, atol=1e-10)
-    np.testing.assert_allclose(result.influences, twin.influences, rtol=1e-6, atol=1e-10)
-    expected = result.n * K / (K - 1) * twin.influences.T @ twin.influences / (1 - twin.taken)
+    np.testing.assert_allclose(result.influences, twin.influences, rtol=1e-6, atol=1e-9)
+    expected = result.n * K / (K - 1) * twin.influences.T @ twin.influences * twin.inflation
     np.testing.assert_allclose(result.covariance, expected, rtol=1e-6, atol=1e-9)
     assert result.law.nu == pytest.approx(1 / (1 / (K - 1) + 4 / twin.renewals))
     assert result.n == 64 * len(twin.chunks)

@@ -37,11 +37,11 @@ def test_weights_take_their_share_of_a_shift_off_and_cost_what_they_may():
     shift = 3.0 * NOISE
     weighted = np.average(shift, weights=profile.weights)
     assert weighted == pytest.approx((1.0 - profile.share) * shift.mean(), rel=1e-9)
-    assert 0.7 < profile.share < 1.0
-    assert 40 * np.square(profile.weights).sum() / profile.weights.sum() ** 2 <= 1.1 + 1e-9
+    assert 0.5 < profile.share < 1.0
+    assert 40 * np.square(profile.weights).sum() / profile.weights.sum() ** 2 <= 1.05 + 1e-9
     even = Profile.of(np.linspace(1.0, 0.5, 40), ROWS)  # nothing is quiet: a small share, at the full cost
     assert even.share < 0.1
-    assert 40 * np.square(even.weights).sum() / even.weights.sum() ** 2 == pytest.approx(1.1)
+    assert 40 * np.square(even.weights).sum() / even.weights.sum() ** 2 == pytest.approx(1.05)
     assert Profile.of(np.ones(40), ROWS) is None
 
 

@@ -8,7 +8,7 @@ theta* + beta v_j. Weights
     w_j = 1 - s v (v_j - v) / var(v_j),     v and var(v_j) over rows,
 
 take the share s of that shift off the root, for any beta: s = 1 extrapolates to a theta without noise. The variance
-grows by the factor 1 + s^2 v^2 / var(v_j), and s is as large as keeps that at most 1.1, so that it tends to 1 as the
+grows by the factor 1 + s^2 v^2 / var(v_j), and s is as large as keeps that at most 1.05, so that it tends to 1 as the
 rows of noisy thetas become a small part of all; 1.25 where dithers come in sessions (`careful`). v_j is known
 beforehand, not estimated.
 
@@ -25,7 +25,7 @@ import numpy as np
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
 
-MOST_INFLATION, MOST_INFLATION_SESSIONS = 1.1, 1.25
+MOST_INFLATION, MOST_INFLATION_SESSIONS = 1.05, 1.25
 _LEVEL = 0.998
 
 

@@ -49,9 +49,7 @@ degrees of freedom; that batches longer than a renewal make up for an error of J
 moved less than R renewals would have moved it, R is what V itself says: J_raw has the covariance Omega (x) V^-1, and
 with Sigma = (H + J)^-1 Omega (H + J)^-T that is 2 d / tr(V^-1 Sigma), on average over directions.
 
-**What the slope takes.** J is fitted to the same noise that batch means measure. With T_j the sum over the rows of
-batch j of x, about its mean, least squares removes the share u = sum_j T_j' V^-1 T_j / n of the noise that batches
-show; the covariance is divided by 1 - u. Where the response is slow, J rests on the trace, too, and u is taken as 0.
+The covariance of the root allows for J being fitted to the same rows, and for its error (`slope_error`).
 
 The interval uses J. The steps use `kept` J with kept = 1 - d^2 / F, the positive-part shrinkage of W. James and C.
 Stein (1961), which does not overshoot early on. The *gain* is the root mean square of (H + J)^-1 H per coordinate, or
@@ -74,11 +72,12 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.instrument import Instrument, instrument_of
 from halfwidth.learners.auto.moments import Moments
 from halfwidth.learners.auto.proportional import Proportion, ShareSums
+from halfwidth.learners.auto.slope_error import added, leverage, taken
 from halfwidth.learners.auto.slopes import TINY, Slope, climbs, gain_of, is_slow, regular, slope_of, strength_of
 
 LARGE_GAIN, LARGEST_GAIN = 10.0, 15.0
 _MOST_BIAS = 0.5
-_MOST_TAKEN = 0.5
+_ENOUGH_RENEWALS, _RENEWALS_PER_GAIN = 96.0, 32.0
 
 
 @dataclass(frozen=True)
@@ -142,6 +141,11 @@ class Response:
         return self.kept > 0.0 and self.confirmed and (self.suspected or not self.unlike)
 
     @property
+    def settled(self) -> bool:
+        """Whether feedback is detected and its slope so well known that theta need not move to show it."""
+        return self.detected and self.renewals >= max(_ENOUGH_RENEWALS, _RENEWALS_PER_GAIN * self.gain)
+
+    @property
     def denied(self) -> bool:
         """Whether what least squares sees was found to be correlated noise."""
         return self.kept == 0.0 and self.instrument is not None and self.instrument.denies
@@ -177,11 +181,13 @@ class Response:
 
     def taken(self, sums: Sums) -> float:
         """The share of these batches' noise that the fit of J has removed from them."""
-        if self.kept == 0.0 or self.spread is None:
-            return 0.0
-        n = float(sums.n.sum())
-        T = sums.T - np.outer(sums.n, sums.T.sum(axis=0) / n)
-        return min(float(np.sum(T * np.linalg.solve(regular(self.spread), T.T).T)) / n, _MOST_TAKEN)
+        return taken(self.spread, sums) if self.kept > 0.0 and self.spread is not None else 0.0
+
+    def inflation(self, sums: Sums, centre: Vector) -> float:
+        """What the covariance of these batches' centre is multiplied by, since J is estimated and not known."""
+        away = leverage(self.spread, sums, centre) if self.kept > 0.0 and self.spread is not None else 0.0
+        more = added(len(centre), 4.0 * self.freedom) if self.settled and self.proportion is None else 0.0
+        return (1.0 + away) / (1.0 + more - self.taken(sums))
 
 
 def regress(moments: Moments, hessian: Vector, chunk_rows: int) -> Response:

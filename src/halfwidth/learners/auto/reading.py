@@ -53,7 +53,7 @@ def batch_means_result(
     params, wide, covariance = origin.copy(), np.full((K, dim), np.nan), np.full((dim, dim), np.nan)
     params[shown], wide[:, shown] = origin[shown] + centre, influences
     variance, freedom = _variance(influences, equation.rows, response)
-    covariance[np.ix_(shown, shown)] = n * variance / (1.0 - response.taken(sums))
+    covariance[np.ix_(shown, shown)] = n * variance * response.inflation(sums, params - origin)
     memory = chunk_rows * response.memory_chunks if response.detected else 0.0
     return AutoResult(
         params,

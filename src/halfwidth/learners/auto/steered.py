@@ -12,10 +12,11 @@ Rows are gathered into chunks of m; theta is deployed for a whole chunk and move
 N0 is the first multiple of m from max(512, 10 d, 4 m) on; while decrements are still falling, the first phase goes on.
 Steps are min(k^-0.505, 0.35 / (m + d + 1)) for the chunk's gradient sum: theta must move to show what the feedback is.
 Once feedback is detected, over 96 renewals of theta and 32 times its gain (`feedback`), the engine is *settled*: theta
-goes to the linearisation point at every refresh and takes steps of 1/k from there, which keeps it at the root of all
-rows. A response that is curved in theta shifts the centre by a multiple of the variance of the deployed theta, which is
-of the order of the step: larger steps would leave a bias, and rows from before count for less (`excitation`). At a
-refresh the linearisation point moves to
+goes past the linearisation point at every refresh, by twice what the mean of all deployed thetas lacks to it, and takes
+steps of 1/k from there: an error of J does not move a root that is at that mean (`slope_error`). A response that is
+curved in theta shifts the centre by a multiple of the variance of the deployed theta, which is of the order of the
+step: larger steps would leave a bias, and rows from before count for less (`excitation`). At a refresh the
+linearisation point moves to
 
     (sum A' + n_0 (H + J))^-1 (sum B' + n_0 (H + J) point_0),
 
@@ -52,7 +53,6 @@ from halfwidth.learners.auto.steered_sums import BATCH_CHUNKS
 from halfwidth.learners.auto.steps import SHRINK
 
 FEWEST_BATCHES = 4
-_ENOUGH_RENEWALS, _RENEWALS_PER_GAIN = 96.0, 32.0
 _GROWTH, _FEEDBACK_GROWTH = 1.2, 1.5
 _RESTART_UNTIL = 64
 _WIDER = 4.0
@@ -185,8 +185,7 @@ class Steered(CarefulSteering):
         if self.shares is not None:
             self._measure_share(self.shares)
             return
-        enough = max(_ENOUGH_RENEWALS, _RENEWALS_PER_GAIN * response.gain)
-        self.settled = response.detected and response.renewals >= enough
+        self.settled = response.settled
         self.dither.shape(self._noise_root() if response.doubtful else None)
         sooner = response.suspected and not self.settled
         self.next_feedback = int((_GROWTH if sooner else _FEEDBACK_GROWTH) * self.k)
@@ -205,7 +204,8 @@ class Steered(CarefulSteering):
         s.previous[:] = s.point
         s.point[:] = self._limited(target, H) if self.careful else target
         self.bends[:] = self.m * (H @ (s.point - s.origin))
-        self.moving.theta[:] = s.point if self.settled else self.moving.theta
+        if self.settled:
+            self.moving.theta[:] = s.point if self.careful else self._balancing(target)
         self.moving.D[:] = self.moving.spread[:] = 0.0
         self.weighed = None if self.careful else 0
 

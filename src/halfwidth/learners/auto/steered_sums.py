@@ -19,7 +19,7 @@ from halfwidth.learners.auto.feedback import Response, in_proportion, regress
 from halfwidth.learners.auto.moments import FeedbackNotes
 from halfwidth.learners.auto.proportional import ShareSums
 from halfwidth.learners.auto.slopes import regression
-from halfwidth.learners.auto.steps import Gain, preconditioner
+from halfwidth.learners.auto.steps import Gain, past, preconditioner
 from halfwidth.schedules import PowerStep
 
 STEP = PowerStep(1.0, 0.505)
@@ -52,16 +52,8 @@ class SteeredSums:
         self.dither = Dither(dim, key)
         zeros = [np.zeros(dim) for _ in range(4)]
         matrices = [np.zeros((dim, dim)) for _ in range(3)]
-        self.moving = Moving(
-            theta_0.copy(),
-            theta_0.copy(),
-            zeros[0],
-            matrices[0],
-            zeros[1],
-            np.zeros(1),
-            np.zeros(3),
-            np.full(dim, np.nan),
-        )
+        theta, trace = theta_0.copy(), np.full(dim, np.nan)
+        self.moving = Moving(theta, theta_0.copy(), zeros[0], matrices[0], zeros[1], np.zeros(1), np.zeros(3), trace)
         points = [theta_0.copy() for _ in range(3)]
         spacing = _FIRST_SPACING * np.maximum(1.0, np.abs(theta_0)) if differences else zeros[3]
         self.steering = Steering(
@@ -155,6 +147,11 @@ class SteeredSums:
         """L with L L' the covariance of what a row adds to a Newton step."""
         values, vectors = np.linalg.eigh(regression(self.notes.moments(), self.m)[1])
         return np.asarray(self.steering.P @ (vectors * np.sqrt(np.maximum(values, 0.0))))
+
+    def _balancing(self, target: Vector) -> Vector:
+        """The theta to deploy until the next refresh, so that the mean of all deployed thetas is near the target."""
+        mean = self.steering.origin + self.store.sums.T.sum(axis=0) / self.store.rows
+        return past(target, mean, self._noise_root(), float(self._plain_steps(1)[0]))
 
     def _corrected(self) -> tuple[Vector, Vector]:
         """Left and right side of the equation of all rows, by the feedback that steps allow for."""

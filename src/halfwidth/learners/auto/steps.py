@@ -14,6 +14,7 @@ that no row has shown do not move at all.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ LEAST_EIGENVALUE = 1.0 / 15.0
 FIRST_GAIN, GROWTH = 0.05, 2.0
 SHRINK, RECOVERY = 0.25, 1.02
 _DOUBLINGS = 60
+_PAST = 2.0
 
 
 def climbing_removed(H: Vector, J: Vector) -> Vector:
@@ -51,6 +53,18 @@ def preconditioner(H: Vector, J: Vector, prior: Vector) -> Vector:
         symmetric = not J.any() and np.array_equal(ridged, ridged.T)
         P[inside] = inverse(ridged if symmetric else climbing_removed(ridged, J[inside]))
     return P
+
+
+def past(target: Vector, mean: Vector, root: Vector, step: float) -> Vector:
+    """The theta past the target by twice what the mean of the deployed thetas lacks to it (`slope_error`).
+
+    No further from the target than steps of this size would carry theta by the noise that they make, where L, the
+    root, has the covariance L L' of what a row adds to a Newton step.
+    """
+    away = _PAST * (target - mean)
+    size = math.sqrt(float(np.square(np.linalg.lstsq(root, away)[0]).sum()))
+    largest = math.sqrt(0.5 * len(target) * step)
+    return np.asarray(target + away * (largest / max(size, largest)))
 
 
 class Gain:
