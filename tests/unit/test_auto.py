@@ -68,7 +68,7 @@ def test_auto_is_its_definition(name, settings, n, gradient_only):
     learner = Auto(world, gradient_only=gradient_only, seed=4).run(n)
     dither = Dither(world.dim, learner._key)
     twin = (auto_twin.GradientTwin if gradient_only else auto_twin.Twin)(
-        world, draw, n, lambda chunk: dither.signs(chunk, 1)[0]
+        world, draw, n, lambda chunk: dither.signs(chunk // 128)[chunk % 128]
     )
     result = learner.result()
     K = len(twin.influences)

@@ -9,7 +9,7 @@ import pytest
 
 import halfwidth as hw
 from halfwidth.equation import Equation
-from halfwidth.learners.auto.careful_result import careful_result
+from halfwidth.learners.auto.careful_result import _with_far, careful_result
 from halfwidth.learners.auto.reading import batch_means_result
 from halfwidth.problems import problem
 
@@ -98,6 +98,32 @@ def test_the_error_of_the_share_is_that_of_moving_it():
     given = ~np.isnan(added)  # the rare event has no interval
     assert given.sum() >= 25
     np.testing.assert_allclose(added[given], expected[given], rtol=1e-4, atol=1e-6 * np.abs(expected).max())
+
+
+def test_columns_of_other_sizes_are_no_excursions():
+    """Spells whose rows are ten times as large, and no response: nothing is forgotten."""
+    rng = np.random.default_rng(0)
+    size = np.repeat(np.exp(rng.standard_normal(100)), 400)
+    X = (np.repeat(rng.standard_normal((100, 3)), 400, axis=0) + 0.1 * rng.standard_normal((40_000, 3))) * size[:, None]
+    y = X.sum(axis=1) + rng.standard_normal(40_000)
+    learner, at = hw.Auto(dim=3, chunk_rows=64), 0
+    while at + 64 <= len(X):
+        request = learner.ask()
+        x, t = X[at : at + 64], y[at : at + 64]
+        learner.tell(request, np.array([(x @ point - t) @ x for point in request.points]), x.T @ x)
+        at += 64
+    assert learner._steered.careful
+    result = learner.result()
+    assert result.truncations == ()
+    assert np.abs((result.params - 1.0) / result.bse).max() < 5.0
+
+
+def test_far_from_the_root_a_coefficient_rests_on_the_kind_of_response():
+    plain = hw.Auto(problem("table-linear", epsilon=0.5), seed=3).run(30_000).result()
+    se = plain.bse
+    doubted = _with_far(plain, np.where(np.arange(len(se)) == 1, 8.5 * se, 7.5 * se))
+    assert "not-settled" in doubted.diagnostics.coefficient_flags[1]
+    assert not any("not-settled" in flags for flags in doubted.diagnostics.coefficient_flags[2:5])
 
 
 def test_gradients_alone_show_the_same():

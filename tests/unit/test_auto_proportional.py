@@ -9,7 +9,7 @@ import pytest
 
 from halfwidth.equation import Equation, Sums
 from halfwidth.learners.auto.feedback import in_proportion
-from halfwidth.learners.auto.proportional import ShareSums
+from halfwidth.learners.auto.proportional import MOST_APART, ShareSums
 
 M, DIM = 16, 3
 
@@ -71,6 +71,10 @@ def test_k_its_error_and_its_tests_are_those_of_a_slow_twin(seed):
     assert np.sqrt(found.variance) == pytest.approx(error, rel=1e-9)
     late = [z @ (g + k * b) for (_, _, z), (g, b, now) in pairwise(seen) if now.any()]
     assert found.late == pytest.approx(abs(sum(late)) / np.sqrt(np.sum(np.square(late))), rel=1e-9)
+    each = np.array([e * z for e, z in left])
+    assert found.apart == pytest.approx(
+        np.max(np.abs(each.sum(axis=0)) / np.sqrt(np.square(each).sum(axis=0))), rel=1e-9
+    )
     omega = np.mean([np.outer(e, e) for e, _ in left], axis=0) / M
     V = M * sum(np.outer(z, z) for _, z in left)
     C = sum(np.outer(e, z) for e, z in left)
@@ -97,6 +101,11 @@ def test_negative_control_another_response_does_not_fit():
     turn = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 0.5]])
     found = [share(a_run(seed, lambda H: 0.7 * M * turn, spread=1.0, chunks=1_200)) for seed in range(20)]
     assert sum(not one.fits for one in found) >= 18
+
+
+def test_negative_control_one_coordinate_that_responds_alone_does_not_fit():
+    found = [share(a_run(seed, lambda H: -0.9 * H * [1.0, 0.0, 0.0], chunks=1_200)) for seed in range(20)]
+    assert sum(one.apart > MOST_APART for one in found) >= 18
 
 
 def test_negative_control_a_late_response_does_not_fit():

@@ -12,7 +12,8 @@ mean Hessian overshoots: steps are clipped. Where more than `UNLIKE` of the firs
 
 A move by ten times as much as rows usually move the root is one that a curved loss, or a column that a spell of rows
 shows for the first time, has blown up: with q the usual decrement g'P g / m, a first step is shortened to q <= 9 times
-that, and a later move x, after r of n rows, to x'H x <= 9 q r / n^2.
+that, and a later move x, after r of n rows, to x'H x <= 9 q r / n^2. There are no excursions: theta cannot run away by
+steps that it does not take.
 
 A response is followed by its share k of each chunk's Hessian (`proportional`). What k is measured with is the dither,
 in *sessions*: one begins with the first 2 d + 8 chunks of estimation over, and one whenever four times as many rows
@@ -49,15 +50,17 @@ class CarefulSteering(SteeredSums):
     """What a steered engine does where chunks are unlike each other."""
 
     def _unlike(self) -> bool:
-        """Whether it is time to be careful."""
+        """Whether it is time to be careful: where a plan ends anyway, however the run is cut into calls."""
+        ends = self.phase == 0 or self.k >= (self.phase_ends if self.phase == 1 else self.next_refresh)
         clipped = self.chunks >= _FEWEST_STEPS and self.clipped > UNLIKE * self.chunks
-        return clipped and not self.careful and bool(self.mean_hessian().any())
+        return ends and clipped and not self.careful and bool(self.mean_hessian().any())
 
     def _be_careful(self) -> None:
         """Begin again at theta_0, with nothing but its place in the stream."""
         s = self.steering
         self.shares = ShareSums(self.dim, self.k)
-        self.clipped = 0
+        self.clipped = self.restarts = 0
+        self.bent = 0.0
         self.hessian_sum[:], self.hessian_rows, self.prior[:] = 0.0, 0.0, 0.0
         s.J[:], s.share[:], s.P[:] = 0.0, 0.0, 0.0
         self.dither.shape(None)

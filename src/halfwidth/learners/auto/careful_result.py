@@ -3,7 +3,9 @@
 Up to the factor 1 - k the equation is that of rows that do not respond (`halfwidth.equation.errors`): what one batch
 knows about a coefficient is in its matrix, and a column that few batches have shown has few degrees of freedom. The
 error of k, which the dither has measured, adds var k times the square of dc / dk, where (sum A) dc / dk = sum H c - sum
-U: it is small where theta was deployed near the root. Batch means stay where there is no loss, or too many columns.
+U: it is small where theta was deployed near the root. Where dc / dk is more than `FAR` standard errors, theta was
+deployed so far from the root that a response of another kind, which the dither need not show, would matter: such a
+coefficient is `not-settled`. Batch means stay where there is no loss, or too many columns.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.feedback import Response
 from halfwidth.learners.auto.result import AutoResult, GivenResult
 
+FAR = 8.0
+
 
 def shown_only(equation: Equation) -> tuple[Equation, NDArray[np.bool_]]:
     """The equation of the coordinates that some row has shown, and which they are."""
@@ -40,16 +44,27 @@ def careful_result(
     """The result of batch means, `plain`, with the error of k, and by the jackknife where there is a loss."""
     inside, shown = shown_only(equation)
     centre = inside.solve()[0]
-    extra = np.zeros((len(shown), len(shown)))
+    extra, slopes = np.zeros((len(shown), len(shown))), np.zeros(len(shown))
     if response.share != 0.0 and response.proportion is not None:
         H, U = np.tensordot(weights, sums.H, 1)[np.ix_(shown, shown)], (weights @ sums.U)[shown]
-        slope = np.linalg.solve(inside.A.sum(axis=0), H @ centre - U)
-        extra[np.ix_(shown, shown)] = plain.n * response.proportion.variance * np.outer(slope, slope)
+        slopes[shown] = np.linalg.solve(inside.A.sum(axis=0), H @ centre - U)
+        extra = plain.n * response.proportion.variance * np.outer(slopes, slopes)
     if len(centre) > WIDE or is_field(inside.A):
-        return replace(plain, covariance=plain.covariance + extra)
+        return _with_far(replace(plain, covariance=plain.covariance + extra), slopes)
     symmetric = Equation(0.5 * (inside.A + np.swapaxes(inside.A, 1, 2)), inside.B, inside.rows)
     found = Jackknifed.of(symmetric, symmetric.centred_residuals(symmetric.solve()[0]))
-    return _jackknifed(found, shown, extra, plain)
+    return _with_far(_jackknifed(found, shown, extra, plain), slopes)
+
+
+def _with_far(result: AutoResult | GivenResult, slopes: Vector) -> AutoResult | GivenResult:
+    """The result, with a doubt for the coefficients that rest on the response being in proportion."""
+    with np.errstate(invalid="ignore"):
+        far = np.abs(slopes) > FAR * np.sqrt(np.diag(result.covariance) / result.n)
+    if not far.any():
+        return result
+    own: tuple[tuple[str, ...], ...] = result.diagnostics.coefficient_flags or ((),) * len(far)
+    flags = tuple((*flag, "not-settled") if doubt else flag for flag, doubt in zip(own, far, strict=True))
+    return replace(result, diagnostics=replace(result.diagnostics, coefficient_flags=flags))
 
 
 def _jackknifed(found: Jackknifed, shown: NDArray[np.bool_], extra: Vector, plain: AutoResult) -> GivenResult:

@@ -35,15 +35,15 @@ class Dither:
         """The dithers of the chunks from number `first` on, one for each eta (chunks, d)."""
         if self.root is None:
             return np.zeros((len(etas), self.dim))
-        signs = self.signs(first, len(etas))
-        return np.asarray(np.sqrt(etas)[:, None] * (signs @ self.root.T))
-
-    def signs(self, first: int, count: int) -> Vector:
-        """The signs of so many chunks (count, d)."""
-        blocks = range(first // _BLOCK, (first + count - 1) // _BLOCK + 1)
-        drawn = [np.random.default_rng([self.key, block]).integers(0, 2, (_BLOCK, self.dim)) for block in blocks]
+        blocks = range(first // _BLOCK, (first + len(etas) - 1) // _BLOCK + 1)
+        shaped = [self.signs(block) @ self.root.T for block in blocks]  # whole blocks: the same bits, however cut
         start = first - blocks.start * _BLOCK
-        return np.asarray(2.0 * np.concatenate(drawn)[start : start + count] - 1.0, dtype=np.float64)
+        return np.asarray(np.sqrt(etas)[:, None] * np.concatenate(shaped)[start : start + len(etas)])
+
+    def signs(self, block: int) -> Vector:
+        """The signs of a block of 128 chunks (128, d)."""
+        drawn = np.random.default_rng([self.key, block]).integers(0, 2, (_BLOCK, self.dim))
+        return np.asarray(2.0 * drawn - 1.0, dtype=np.float64)
 
     def to_state(self) -> dict[str, Any]:
         return {"key": self.key, "root": None if self.root is None else self.root.copy()}

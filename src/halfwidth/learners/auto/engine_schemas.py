@@ -39,7 +39,8 @@ _SHARES: dict[str, Field] = {
     "dithered": Array((2, 5), doc="sums of z'g, z'b and their products; with the z before, too"),
     "last": Array(("dim",), doc="the last z"),
     "largest": Array(("dim",), doc="the largest diagonal of a chunk's Hessian, per row"),
-    "before": Optional(Array((4,), doc="k, its variance and its tests, by the session before")),
+    "each": Array((5, "dim"), doc="of all sessions and each coordinate: z_j g_j, z_j b_j and their products"),
+    "before": Optional(Array((5,), doc="k, its variance and its tests, by the session before")),
 }
 _WIDE = {
     "wide": lambda s: 3 * _dim(s) + 1,
@@ -119,7 +120,7 @@ OBSERVED_SCHEMA = Schema(
 )
 STEERED_SCHEMA = Schema(
     "auto-steered",
-    4,
+    5,
     {
         **{name: Whole() for name in ("k", "chunks", "clipped")},
         "phase": Whole(0, 2, doc="0 moving, 1 averaging, 2 estimating"),

@@ -9,10 +9,11 @@ and b_c = H_c (theta_c - point), theta_c with its dither,
     E z'(g + k b) = 0,   k = -sum z'g / sum z'b,   var k = sum (z'(g + k b))^2 / (sum z'b)^2,
 
 for the signs of z know nothing of the noise, nor of where theta and the point were: noise may be correlated, chunks may
-differ, theta may have wandered. Two tests on the same signs say whether this is the response. With e = g + k b and
+differ, theta may have wandered. Three tests on the same signs say whether this is the response. With e = g + k b and
 C = sum e z', F = tr(Omega^-1 C V^-1 C') is about chi-square with d^2 degrees of freedom if the rest of the gradient
-does not move with the dither, where n m Omega = sum e e' and V = m sum z z'. And sum z_{c-1}'e_c over its standard
-error is about normal if nothing comes a chunk late.
+does not move with the dither, where n m Omega = sum e e' and V = m sum z z'. Sum z_{c-1}'e_c over its standard error is
+about normal if nothing comes a chunk late, and so is sum z_j e_j, over all sessions, if coordinate j responds by the
+same share as the others.
 """
 
 from __future__ import annotations
@@ -26,19 +27,20 @@ import numpy as np
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.slopes import TINY, regular
 
-MOST_EXCESS = MOST_LATE = 5.0
+MOST_EXCESS, MOST_LATE, MOST_APART = 5.0, 3.5, 4.0
 SURE = 0.08
 """The standard error at which k is known well enough."""
 
 
 @dataclass(frozen=True)
 class Proportion:
-    """k and its variance; by how many standard deviations F is above its mean; the t-value of what comes late."""
+    """k, its variance, and the tests: F in standard deviations, t-values of what is late and of each coordinate."""
 
     share: float
     variance: float
     excess: float
     late: float
+    apart: float = 0.0
 
     @property
     def kept(self) -> float:
@@ -58,7 +60,7 @@ class Proportion:
     @property
     def fits(self) -> bool:
         """Whether the response is in proportion, as far as the dither shows."""
-        return self.excess < MOST_EXCESS and self.late < MOST_LATE
+        return self.excess < MOST_EXCESS and self.late < MOST_LATE and self.apart < MOST_APART
 
 
 class ShareSums:
@@ -68,6 +70,7 @@ class ShareSums:
         self.dim = dim
         self.before: Proportion | None = None
         self.largest = np.zeros(dim)
+        self.each = np.zeros((5, dim))  # of all sessions: z_j g_j, z_j b_j and their products
         self._clear(row)
 
     def _clear(self, row: int) -> None:
@@ -104,6 +107,8 @@ class ShareSums:
                 for row, signs in enumerate((z, self.last)):
                     u, w = signs @ g, signs @ b
                     self.dithered[row] += [u, w, u * u, u * w, w * w]
+                u, w = z * g, z * b
+                self.each += [u, w, u * u, u * w, w * w]
             self.last = z.copy()
 
     def proportion(self, chunk_rows: int) -> Proportion | None:
@@ -120,7 +125,9 @@ class ShareSums:
         k = float(-sums[0] / size)
         own, late = (max(row[2] + 2.0 * k * row[3] + k * k * row[4], TINY) for row in self.dithered)
         t = abs(self.dithered[1, 0] + k * self.dithered[1, 1]) / math.sqrt(late)
-        return Proportion(k, float(own / size / size), self._excess(k, chunk_rows), float(t))
+        u, w, uu, uw, ww = self.each
+        apart = np.abs(u + k * w) / np.sqrt(np.maximum(uu + 2.0 * k * uw + k * k * ww, TINY))
+        return Proportion(k, float(own / size / size), self._excess(k, chunk_rows), float(t), float(apart.max()))
 
     def _excess(self, k: float, chunk_rows: int) -> float:
         d, n = self.dim, self.chunks
@@ -147,6 +154,7 @@ class ShareSums:
             "dithered": self.dithered.copy(),
             "last": self.last.copy(),
             "largest": self.largest.copy(),
+            "each": self.each.copy(),
             "before": None if before is None else np.array(astuple(before)),
         }
 
@@ -154,7 +162,7 @@ class ShareSums:
     def from_state(cls, state: dict[str, Any]) -> ShareSums:
         sums = cls(len(state["last"]), int(state["began"]))
         sums.chunks = int(state["chunks"])
-        for name in ("products", "dithered", "last", "largest"):
+        for name in ("products", "dithered", "last", "largest", "each"):
             getattr(sums, name)[...] = state[name]
         sums.before = None if state["before"] is None else Proportion(*np.asarray(state["before"]).tolist())
         return sums

@@ -190,6 +190,8 @@ def _feedback_flags(facts: Facts) -> list[Flag]:
             "hardly determined; feed many more rows"
         )
         return [("near-singular", text)]
+    if not facts.detect:
+        return []
     if response.unlike and response.doubtful:
         text = (
             "chunks of rows are unlike each other, and the dither has not measured yet how the data respond to theta. "

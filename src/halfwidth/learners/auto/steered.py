@@ -92,7 +92,7 @@ class Steered(CarefulSteering):
         self.turn, self.whole = self.turn + done, max(self.whole - done, 0)
         if event == NOT_FINITE or not math.isfinite(self.moving.theta.sum()):
             raise not_finite(self.k, self.m)
-        if event == EXCURSION:
+        if event == EXCURSION and not self.careful:
             self._truncate()
             return
         if self._unlike():

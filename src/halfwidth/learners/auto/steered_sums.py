@@ -180,7 +180,7 @@ class SteeredSums:
     def response(self) -> Response:
         """The feedback as it is seen now."""
         if not self.detect:
-            return Response(np.zeros((self.dim, self.dim)), 0.0, 0.0)
+            return Response(np.zeros((self.dim, self.dim)), 0.0, 0.0, unlike=self.careful)
         return self._regress(self.store.curvature() / self.store.rows)
 
     def _regress(self, hessian: Vector) -> Response:
