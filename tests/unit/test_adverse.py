@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from halfwidth.errors import InputError, UnknownName
+from halfwidth.learners.auto import Auto
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.problems import problem
 from halfwidth.study.adverse import ADVERSE, FAR, OUTCOMES, AdverseRow, adverse_rows, outcomes
 from halfwidth.study.battery import run_battery
 from halfwidth.study.replicate import DrawnRows, Notes
+from halfwidth.study.spec import Spec
 
 TROUBLES_OF_A_TABLE = ("scales", "absent-column", "rare-column", "jump", "first-rows")
 
@@ -56,6 +58,18 @@ def test_coverage_is_among_the_coefficients_with_status_ok():
     assert found["ok_coefficients"] == 2
     assert found["ok_runs"] == 0.5
     assert sum(found[name] for name in OUTCOMES) == 1.0
+
+
+def test_a_coefficient_without_an_interval_leaves_the_others_theirs():
+    """A column that is zero in every row: nothing is known of its coefficient, and all of the others'."""
+    world = problem("iid-linear", dim=3)
+    rows = rows_of(world, 4_000)
+    rows[:, 1] = 0.0
+    result = Auto(world, seed=0).consume(rows).result()
+    notes = Notes.blank(1, 3)
+    notes.take(0, result, world, Spec("iid-linear", {"dim": 3}, methods=("auto",), direction="all"))
+    assert np.isnan(notes.half_width[0]).tolist() == [False, True, False]
+    assert outcomes([notes], world.theta_star)["refused"] == pytest.approx(1 / 3)
 
 
 def test_no_run_at_all_is_a_refusal():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfwidth.errors import Diverged, InputError
 from halfwidth.inference import Result
@@ -52,14 +53,15 @@ class Notes:
 
     def take(self, at: int, result: Result, problem: Problem, spec: Spec) -> None:
         directions = spec.directions(problem.dim)
-        interval = result.interval(directions, spec.level)
-        self.estimate[at] = interval.estimate
-        self.half_width[at] = interval.half_width
-        self.standard_error[at] = interval.std_error
+        given = _given(result, directions)
+        interval = result.interval(directions[given], spec.level)
+        self.estimate[at, given] = interval.estimate
+        self.half_width[at, given] = interval.half_width
+        self.standard_error[at, given] = interval.std_error
         flagged = np.array([status != "ok" for status in result.coefficient_status])
         self.doubted[at] = (result.status != "ok") | ((directions != 0.0) & flagged).any(axis=1)
         self.coordinates_covered[at] = np.mean(result.interval(level=spec.level).covers(problem.theta_star))
-        if result.covariance.ndim == 2 and np.isfinite(problem.sigma).all():
+        if result.covariance.ndim == 2 and np.isfinite(result.covariance).all() and np.isfinite(problem.sigma).all():
             self.sigma_error[at] = np.linalg.norm(result.covariance - problem.sigma, 2)
             if spec.reference:
                 self.reference_error[at] = np.linalg.norm(result.covariance - np.array(spec.reference), 2)
@@ -68,6 +70,12 @@ class Notes:
     def refuse(self, at: int, reason: str) -> None:
         self.refused[at] = 1.0
         self.reason = reason
+
+
+def _given(result: Result, directions: Vector) -> NDArray[np.bool_]:
+    """Which directions have an interval; all of them where none has one, so that the refusal is heard."""
+    given = ~(directions[:, np.isnan(result.bse)] != 0.0).any(axis=1)
+    return np.asarray(given if given.any() else ~given)
 
 
 class EndedSpan(KeyboardInterrupt):
