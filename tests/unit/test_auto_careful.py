@@ -9,6 +9,7 @@ import pytest
 
 import halfwidth as hw
 from halfwidth.equation import Equation
+from halfwidth.errors import BadState
 from halfwidth.learners.auto.careful_result import _with_far, careful_result
 from halfwidth.learners.auto.reading import batch_means_result
 from halfwidth.problems import problem
@@ -67,6 +68,22 @@ def test_resumed_in_the_middle_of_a_session_it_ends_with_the_same_bits():
         learner.run(18_000)
     assert np.array_equal(whole.result().params, again.result().params)
     np.testing.assert_array_equal(whole.result().covariance, again.result().covariance)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda engine: engine["shares"].update(before=np.array([0.5, -1.0, 0.0, 0.0, 0.0])),
+        lambda engine: engine["shares"]["dithered"].__setitem__((0, 2), -1.0),
+        lambda engine: engine.update(settled=False),
+    ],
+)
+def test_a_state_that_cannot_be_is_refused(damage):
+    world = problem("table-linear", epsilon=0.5)
+    state = hw.Auto(world, seed=3).run(4_000).to_state()
+    damage(state["parts"]["engine"])
+    with pytest.raises(BadState, match="shares with variances of at least 0"):
+        hw.Auto.from_state(state, problem=world)
 
 
 def test_it_ends_with_the_same_bits_however_it_is_cut_into_calls():

@@ -10,10 +10,10 @@ mean Hessian overshoots: steps are clipped. Where more than `UNLIKE` of the firs
 - later, theta and the linearisation point at the root of all sums, which moves with every chunk, or with every 0.2% of
   the rows.
 
-A move by ten times as much as rows usually move the root is one that a curved loss, or a column that a spell of rows
-shows for the first time, has blown up: with q the usual decrement g'P g / m, a first step is shortened to q <= 9 times
-that, and a later move x, after r of n rows, to x'H x <= 9 q r / n^2. There are no excursions: theta cannot run away by
-steps that it does not take.
+A move by more than three times as much as rows usually move the root is one that a curved loss, or a column that a
+spell of rows shows for the first time, has blown up: with q the usual decrement g'P g / m, a first step is shortened to
+q <= 9 times that, and a later move x, after r of n rows, to x'H x <= 9 q r / n^2. There are no excursions: theta cannot
+run away by steps that it does not take.
 
 A response is followed by its share k of each chunk's Hessian (`proportional`). What k is measured with is the dither,
 in *sessions*: one begins with the first 2 d + 8 chunks of estimation over, and one whenever four times as many rows

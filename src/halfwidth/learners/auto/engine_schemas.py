@@ -71,6 +71,18 @@ def _tuple_of(kind: Any) -> dict[str, Field]:
     return {name: _SHAPES.get(name, _VECTOR) for name in kind._fields}
 
 
+def _shares_fit(state: State) -> bool:
+    """No variance is negative; while chunks are unlike each other theta stays at the root, and no move is weighed."""
+    shares = state["shares"]
+    if shares is None:
+        return True
+    before = shares["before"]
+    squares = (shares["dithered"][:, 2], shares["dithered"][:, 4], shares["each"][2], shares["each"][4])
+    sound = all((part >= 0.0).all() for part in (*squares, shares["largest"], shares["products"].diagonal()))
+    known = before is None or before[1] >= 0.0
+    return bool(sound and known and state["settled"] and state["weighed"] < 0 and state["phase"] != 1)
+
+
 _NOTED = Relation("have fewer notes than are folded at once, of a number of chunks", _notes_fit)
 
 GIVEN_SCHEMA = Schema(
@@ -151,7 +163,11 @@ STEERED_SCHEMA = Schema(
         ),
     },
     _WIDE,
-    (_NOTED, Relation("have clipped no more than its chunks", lambda s: s["clipped"] <= s["chunks"])),
+    (
+        _NOTED,
+        Relation("have clipped no more than its chunks", lambda s: s["clipped"] <= s["chunks"]),
+        Relation("have shares with variances of at least 0, only where it is settled and weighs nothing", _shares_fit),
+    ),
     title="engine of `auto` that steers",
 )
 ENGINES = {schema.kind: schema for schema in (GIVEN_SCHEMA, OBSERVED_SCHEMA, STEERED_SCHEMA) if schema.kind}

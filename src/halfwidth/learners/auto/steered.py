@@ -48,7 +48,6 @@ from halfwidth.learners.auto import status
 from halfwidth.learners.auto.arguments import APPEARED, EXCURSION, NOT_FINITE
 from halfwidth.learners.auto.careful import REFRESHED, CarefulSteering
 from halfwidth.learners.auto.engine_schemas import WEIGHED_CHUNKS
-from halfwidth.learners.auto.proportional import ShareSums
 from halfwidth.learners.auto.steered_sums import BATCH_CHUNKS
 from halfwidth.learners.auto.steps import SHRINK
 
@@ -160,7 +159,6 @@ class Steered(CarefulSteering):
         self._precondition(self.mean_hessian())
         self._begin_at(safe.copy())
         self.gain.reset(max(SHRINK * self.gain.share, 1e-6))
-        self.shares = None if self.shares is None else ShareSums(self.dim, self.k)
         self._first_phase()
 
     def _refresh(self) -> None:
