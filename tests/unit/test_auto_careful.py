@@ -137,10 +137,32 @@ def test_columns_of_other_sizes_are_no_excursions():
 
 def test_far_from_the_root_a_coefficient_rests_on_the_kind_of_response():
     plain = hw.Auto(problem("table-linear", epsilon=0.5), seed=3).run(30_000).result()
-    se = plain.bse
-    doubted = _with_far(plain, np.where(np.arange(len(se)) == 1, 8.5 * se, 7.5 * se))
+    se, none = plain.bse, np.zeros((6, 6))
+    slopes = np.where(np.arange(len(se)) == 1, 10.5 * se, 9.5 * se)
+    doubted = _with_far(plain, slopes, none)
     assert "not-settled" in doubted.diagnostics.coefficient_flags[1]
     assert not any("not-settled" in flags for flags in doubted.diagnostics.coefficient_flags[2:5])
+    by_the_share = np.diag(0.5 * plain.n * se**2)  # half of the variance is that of the share: less is left without it
+    flags = _with_far(plain, slopes, by_the_share).diagnostics.coefficient_flags
+    assert all("not-settled" in own for own in flags[1:5])
+
+
+def test_a_share_that_is_not_sure_is_allowed_for():
+    """Features and noise that stay correlated over 100 rows: dithers end before k is sure, and intervals are wider."""
+    world, ok, covered, shares = problem("ar-linear", dim=3, phi=0.99, psi=0.99), 0, 0, []
+    for seed in range(30):
+        learner = hw.Auto(world, seed=seed).run(50_000)
+        shares.append(learner._steered.response().proportion)
+        result = learner.result()
+        found = coefficients(world, result)
+        ok, covered = ok + found[0].sum(), covered + found[1].sum()
+        sure = replace(shares[-1], variance=0.0)
+        assert sure.vague is False
+    assert np.mean([share.unsure for share in shares]) > 0.5
+    assert not any(share.vague for share in shares)
+    assert ok >= 0.9 * 30 * 3
+    assert covered / ok >= 0.95 - 3.3 * np.sqrt(0.95 * 0.05 / ok)
+    assert replace(shares[0], share=0.8).vague
 
 
 def test_gradients_alone_show_the_same():

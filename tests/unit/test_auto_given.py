@@ -7,7 +7,7 @@ from numba import njit
 from halfwidth import Auto, Problem
 from halfwidth.equation.wide_errors import WideErrors
 from halfwidth.learners.auto import given_store, reading
-from halfwidth.learners.auto.field import DifferencedField, StaticField
+from halfwidth.learners.auto.field import DifferencedField, StaticField, field_of
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.problems import problem
@@ -188,13 +188,30 @@ def test_a_singular_chunk_moves_nothing_and_is_refused():
 
 
 def test_the_sample_keeps_early_rows_and_stands_for_all():
-    sample = RowSample(2, 1)
+    sample, field = RowSample(2, 1), field_of(problem("iid-linear", dim=1), np.ones(1), differences=False)
     for at in range(0, 200_000, 1_000):
-        sample.add(np.full((1_000, 2), float(at)), np.zeros(1))
+        sample.add(np.full((1_000, 2), float(at)), np.zeros(1), field)
     weights = sample._weights[: sample.count]
     assert sample.count < sample.capacity
     assert weights.sum() == pytest.approx(200_000, rel=0.01)
     np.testing.assert_array_equal(weights[: sample.first], 1.0)
+
+
+def test_the_sample_keeps_rows_that_alone_know_a_coefficient():
+    """A column that is zero but in 40 of 65,000 rows: the sample has nearly all of these, each standing for itself."""
+    rng, n = np.random.default_rng(2), 65_000
+    rows = np.column_stack([np.ones(n), rng.standard_normal(n), np.zeros(n), rng.standard_normal(n)])
+    rare = rng.choice(np.arange(2_000, n), 40, replace=False)
+    rows[rare, 2] = 1.0
+    sample, field = RowSample(4, 3), field_of(problem("iid-linear", dim=3), np.ones(3), differences=False)
+    for at in range(0, n, 1_000):
+        sample.add(rows[at : at + 1_000], np.zeros(3), field)
+    kept, weights = sample._rows[: sample.count], sample._weights[: sample.count]
+    assert (kept[:, 2] == 1.0).sum() >= 32  # those with a residual near zero are left to chance
+    assert weights[kept[:, 2] == 1.0].sum() == pytest.approx(40, abs=10)
+    assert weights.sum() == pytest.approx(n, rel=0.03)
+    assert sample.count < 0.6 * sample.capacity
+    assert weights @ kept[:, 1] ** 2 == pytest.approx(n, rel=0.1)
 
 
 @njit
@@ -258,6 +275,44 @@ def test_columns_that_rounding_cannot_tell_apart_are_never_silently_wrong(gradie
     trusted = np.array([result.status == status == "ok" for status in result.coefficient_status])
     away = np.abs(result.params - world.theta_star)[trusted]
     assert (away < 5.0 * result.bse[trusted]).all()
+
+
+@pytest.mark.parametrize(("shift", "n"), [(3e5, 50_000), (1e6, 50_000), (1e6, 300_000), (2e6, 50_000)])
+def test_a_shifted_column_is_least_squares_on_the_centred_one(shift, n):
+    """Relative to theta_0, the rounding of the sums moved such coefficients by up to 13 standard errors, status ok."""
+    rng = np.random.default_rng(1)
+    Z = rng.standard_normal((n, 3))
+    y = Z @ [1.0, 0.5, -1.0] + rng.standard_normal(n)
+    rows = np.column_stack([np.ones(n), Z + np.array([shift, 0.0, 0.0]), y])
+    result = Auto(problem("iid-linear", dim=4)).consume(rows).result()
+    centred = rows[:, 1:4] - [shift, 0.0, 0.0]
+    exact = np.linalg.lstsq(centred - centred.mean(axis=0), y - y.mean(), rcond=None)[0]
+    assert np.abs((result.params[1:] - exact) / result.bse[1:]).max() < 0.05
+    np.testing.assert_allclose(result.bse[1:] * np.sqrt(n), 1.0, rtol=0.15)
+    assert result.coefficient_status == ("ok",) * 4
+
+
+def test_a_column_lost_in_rounding_is_refused():
+    rng = np.random.default_rng(1)
+    Z = rng.standard_normal((20_000, 2))
+    rows = np.column_stack([np.ones(20_000), Z + np.array([1e8, 0.0]), Z.sum(axis=1) + rng.standard_normal(20_000)])
+    result = Auto(problem("iid-linear", dim=3)).consume(rows).result()
+    assert result.coefficient_status == ("unidentified", "unidentified", "ok")
+    assert abs(result.params[2] - 1.0) < 4.0 * result.bse[2]
+
+
+@MODES
+@pytest.mark.parametrize("seed", [3, 4])
+def test_rows_whose_rates_the_root_so_far_overstates_find_their_own_minimum(gradient_only, seed):
+    """By e^10: a small share of the first decrement is still much, and gradients there no measure for differences."""
+    rng = np.random.default_rng(seed)
+    late = rng.standard_normal((6_000, 2)) + np.array([0.0, 6.0])
+    x = np.concatenate([rng.standard_normal((2_048, 2)) * [1.0, 0.02], late])
+    rows = np.column_stack([np.ones(len(x)), x, rng.poisson(np.exp(0.2 + x @ [0.3, 0.1]))]).astype(float)
+    result = Auto(problem("ar-poisson", dim=3), gradient_only=gradient_only).consume(rows).result()
+    assert (np.abs(result.params - [0.2, 0.3, 0.1]) < 4.0 * result.bse).all()
+    assert (result.bse < 0.03).all()
+    assert result.status == "ok"
 
 
 def test_a_quantile_of_labels_on_dummies_is_refused():

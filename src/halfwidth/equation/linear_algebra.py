@@ -15,7 +15,7 @@ import numpy as np
 from halfwidth.errors import Diverged, NotIdentified
 from halfwidth.kernels.arrays import Vector
 
-SINGULAR = 1e-12
+SINGULAR = 1e-13
 """Eigenvalues of the scaled matrix below this share of the largest are taken for zero."""
 _LARGE = 512
 _NEAR = 1e-4

@@ -12,8 +12,13 @@ from halfwidth.errors import BadState
 _SIZES = ("first_length", "capacity", "lower")
 
 
-def restored_store(fresh: BatchStore, state: dict[str, Any], where: str = "batches") -> BatchStore:
-    """The store that a state describes; `BadState` unless it is laid out as the fresh one is."""
+def restored_store(
+    fresh: BatchStore, state: dict[str, Any], where: str = "batches", *, rebased: bool = False
+) -> BatchStore:
+    """The store that a state describes; `BadState` unless it is laid out as the fresh one is.
+
+    Its reference is that of the fresh one, unless it may have been `rebased`.
+    """
     store = BatchStore.from_state(state)
     for name in _SIZES:
         if getattr(store, name) != getattr(fresh, name):
@@ -22,6 +27,6 @@ def restored_store(fresh: BatchStore, state: dict[str, Any], where: str = "batch
         wanted, found = getattr(fresh.sums, name), getattr(store.sums, name)
         if (wanted.shape, wanted.dtype) != (found.shape, found.dtype):
             raise BadState.at(f"{where}.{name}", f"be of {wanted.dtype}, {wanted.shape[1:]} per batch", found.shape[1:])
-    if not np.array_equal(store.reference, fresh.reference):
+    if not rebased and not np.array_equal(store.reference, fresh.reference):
         raise BadState.at(f"{where}.reference", "be that of this run", store.reference)
     return store

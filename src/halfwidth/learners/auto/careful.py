@@ -3,7 +3,7 @@
 Rows that come in the order of time, as the hours of a year do, may stay alike within a chunk and change from chunk to
 chunk. A chunk's Hessian is then nearly singular, its own minimum is far from everybody else's, and a step along the
 mean Hessian overshoots: steps are clipped. Where more than `UNLIKE` of the first 16 or more steps were, the engine is
-*careful* from then on. Everything begins again at theta_0, with no steps but
+*careful* from then on. Everything begins again at theta_0, or at the root if estimation had begun, with no steps but
 
 - in the first phase, renewable Newton: every chunk moves theta by P_n g / n, P_n the inverse of the mean Hessian of all
   n rows, those of the chunk too, with a prior worth a chunk for each column;
@@ -56,16 +56,17 @@ class CarefulSteering(SteeredSums):
         return ends and clipped and not self.careful and bool(self.mean_hessian().any())
 
     def _be_careful(self) -> None:
-        """Begin again at theta_0, with nothing but its place in the stream."""
+        """Begin again, with nothing but its place in the stream: at theta_0, or at the root if there is one."""
         s = self.steering
+        start = s.point.copy() if self.phase == 2 else self.moving.theta_0.copy()
         self.shares = ShareSums(self.dim, self.k)
         self.clipped = self.restarts = 0
         self.bent = 0.0
         self.hessian_sum[:], self.hessian_rows, self.prior[:] = 0.0, 0.0, 0.0
         s.J[:], s.share[:], s.P[:] = 0.0, 0.0, 0.0
         self.dither.shape(None)
-        self.moving.theta[:] = self.moving.theta_0
-        self._begin_at(self.moving.theta_0.copy())
+        self.moving.theta[:] = start
+        self._begin_at(start)
         self.gain.reset(1.0)
         self._first_phase()
 

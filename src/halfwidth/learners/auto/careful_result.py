@@ -3,9 +3,9 @@
 Up to the factor 1 - k the equation is that of rows that do not respond (`halfwidth.equation.errors`): what one batch
 knows about a coefficient is in its matrix, and a column that few batches have shown has few degrees of freedom. The
 error of k, which the dither has measured, adds var k times the square of dc / dk, where (sum A) dc / dk = sum H c - sum
-U: it is small where theta was deployed near the root. Where dc / dk is more than `FAR` standard errors, theta was
-deployed so far from the root that a response of another kind, which the dither need not show, would matter: such a
-coefficient is `not-settled`. Batch means stay where there is no loss, or too many columns.
+U: it is small where theta was deployed near the root. Where dc / dk is more than `FAR` times the error that is left
+when k is known, theta was deployed so far from the root that a response of another kind, which the dither need not
+show, would matter: such a coefficient is `not-settled`. Batch means stay where there is no loss, or too many columns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.feedback import Response
 from halfwidth.learners.auto.result import AutoResult, GivenResult
 
-FAR = 8.0
+FAR = 10.0
 
 
 def shown_only(equation: Equation) -> tuple[Equation, NDArray[np.bool_]]:
@@ -50,16 +50,16 @@ def careful_result(
         slopes[shown] = np.linalg.solve(inside.A.sum(axis=0), H @ centre - U)
         extra = plain.n * response.proportion.variance * np.outer(slopes, slopes)
     if len(centre) > WIDE or is_field(inside.A):
-        return _with_far(replace(plain, covariance=plain.covariance + extra), slopes)
+        return _with_far(replace(plain, covariance=plain.covariance + extra), slopes, extra)
     symmetric = Equation(0.5 * (inside.A + np.swapaxes(inside.A, 1, 2)), inside.B, inside.rows)
     found = Jackknifed.of(symmetric, symmetric.centred_residuals(symmetric.solve()[0]))
-    return _with_far(_jackknifed(found, shown, extra, plain), slopes)
+    return _with_far(_jackknifed(found, shown, extra, plain), slopes, extra)
 
 
-def _with_far(result: AutoResult | GivenResult, slopes: Vector) -> AutoResult | GivenResult:
+def _with_far(result: AutoResult | GivenResult, slopes: Vector, extra: Vector) -> AutoResult | GivenResult:
     """The result, with a doubt for the coefficients that rest on the response being in proportion."""
     with np.errstate(invalid="ignore"):
-        far = np.abs(slopes) > FAR * np.sqrt(np.diag(result.covariance) / result.n)
+        far = np.abs(slopes) > FAR * np.sqrt(np.diag(result.covariance - extra) / result.n)
     if not far.any():
         return result
     own: tuple[tuple[str, ...], ...] = result.diagnostics.coefficient_flags or ((),) * len(far)

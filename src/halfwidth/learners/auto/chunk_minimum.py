@@ -14,6 +14,8 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.field import Field
 
 CLOSE = 1e-4
+"""The last decrement, as a share of the first one, and of what the noise of the rows makes of it."""
+_ROUNDS = 4
 
 
 def chunk_minimum(field: Field, rows: Vector, centre: Vector, past: Vector) -> Vector:
@@ -24,7 +26,15 @@ def chunk_minimum(field: Field, rows: Vector, centre: Vector, past: Vector) -> V
         H = field.hessian(theta, rows)
         return np.asarray(0.5 * (H + H.T) + past)
 
-    found = damped_newton(lambda at: _pulled(field, rows, centre, past, at), hessian, centre, CLOSE, relative=True)
+    def pulled(theta: Vector) -> Vector:
+        return _pulled(field, rows, centre, past, theta)
+
+    found = damped_newton(pulled, hessian, centre, CLOSE, relative=True)
+    for _ in range(_ROUNDS):
+        noise = float(np.mean(field.moments(found.theta, rows)[1] / np.abs(np.diag(found.hessian))))
+        if not (found.decrement > CLOSE * noise and np.isfinite(noise)):
+            break  # where it began far out, a small share of the first decrement was still much
+        found = damped_newton(pulled, hessian, found.theta, CLOSE * noise)
     return np.asarray(found.theta)
 
 

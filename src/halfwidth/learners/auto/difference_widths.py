@@ -1,8 +1,9 @@
 """How far apart gradients are taken for a Hessian on given rows.
 
-A thousandth of what a row moves a Newton step by. If fewer than half of the rows notice that, gradients jump: widths
-grow until a sixteenth of them do, and are n^(-1/5) / 2 of that move from then on. Differences go forwards and backwards
-in turn.
+A thousandth of what a row moves a Newton step by, and no more than H^(-1/2) / 100 with the mean Hessian's diagonal:
+where rows are far from the root so far, as under an exponential, their gradients are no measure. If fewer than half of
+the rows notice that, gradients jump: widths grow until a sixteenth of them do, and are n^(-1/5) / 2 of that move from
+then on. Differences go forwards and backwards in turn.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.field import Field
 
 _WIDTH, _ROUGH_WIDTH, _FIRST_WIDTH, _WIDER = 1e-3, 0.5, 1e-4, 2.0
+_LARGEST_WIDTH = 0.01
 _MOST_WIDENINGS, _NOTICED = 48, 1.0 / 16.0
 
 
@@ -32,9 +34,12 @@ class DifferenceWidths:
         """For the next rows, with the diagonal of the Hessian sum of those seen."""
         if seen:
             size = np.sqrt(field.moments(theta, rows)[1] / len(rows))
-            width = _ROUGH_WIDTH * (seen + len(rows)) ** -0.2 if self.rough else _WIDTH
-            scale = size * seen / np.where(curvature != 0.0, np.abs(curvature), np.inf)
-            self.values[:] = np.where(scale > 0.0, width * scale, np.abs(self.values))
+            mean = np.where(curvature != 0.0, np.abs(curvature) / seen, np.inf)
+            if self.rough:
+                widths = _ROUGH_WIDTH * (seen + len(rows)) ** -0.2 * size / mean
+            else:
+                widths = np.minimum(_WIDTH * size / mean, _LARGEST_WIDTH / np.sqrt(mean))
+            self.values[:] = np.where(widths > 0.0, widths, np.abs(self.values))
             return
         grads = field.gradients(theta, rows)
         for j in np.flatnonzero(grads.any(axis=0)).tolist():

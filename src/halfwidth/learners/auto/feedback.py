@@ -166,7 +166,7 @@ class Response:
     def doubtful(self) -> bool:
         """Whether a dither is needed to tell feedback from correlated noise."""
         if self.unlike:
-            return self.proportion is None or self.proportion.unsure
+            return self.proportion is None or self.proportion.vague
         return self.suspected and (self.instrument is None or not self.instrument.decided)
 
     @property
@@ -232,7 +232,7 @@ def in_proportion(sums: ShareSums, hessian: Vector, chunk_rows: int) -> Response
     if found is None:
         return Response(none, 0.0, 0.0, unlike=True)
     gain = 1.0 / abs(1.0 - found.share) if found.share != 1.0 else math.inf
-    rejected = not found.fits or found.share >= 1.0 or (gain > LARGEST_GAIN and found.unsure)
+    rejected = not found.fits or found.share >= 1.0 or (gain > LARGEST_GAIN and found.vague)
     return Response(
         none if rejected else -found.share * hessian,
         0.0 if rejected else found.kept,

@@ -7,15 +7,14 @@ the root of everything before it; the root moves to
 
 If the gradient of the chunk was not nearly linear from l to c, it is expanded again at the minimiser of its own loss
 plus the quadratic that stands for all chunks before it, found by damped Newton steps (L. Luo and P. X.-K. Song 2020);
-of a field without a loss, at the root of the same. A
-prior worth about a row around theta_0, set for each column when a row first shows it, holds directions that the rows so
-far do not determine; it moves linearisation points and never enters the equation of the result. What expansions leave
-out is measured on a sample of rows (`row_sample`) and solved for, so that the result is the root of the rows' own
-equation for all purposes; for a loss that is known to be quadratic it is so exactly, and nothing is measured. Rows of a
-chunk that is not full are expanded when a result is asked for.
+of a field without a loss, at the root of the same. A prior worth about a row around theta_0, set for each column when a
+row first shows it, holds directions that the rows so far do not determine; it moves linearisation points and never
+enters the equation of the result. What expansions leave out is measured on a sample of rows (`row_sample`) and solved
+for, so that the result is the root of the rows' own equation for all purposes. For a loss that is known to be quadratic
+it is so exactly, and nothing is measured: there sums and prior become relative to the root whenever batches double, for
+its distance multiplies the rounding of a sum of Hessians. Rows of an open chunk are expanded for a result.
 
-Errors: batch jackknife under a quadratic spectral kernel, degrees of freedom of each coefficient
-(`halfwidth.equation.errors`; `halfwidth.equation.field_errors` where there is no loss; `given_store`).
+Errors: batch jackknife under a quadratic spectral kernel (`halfwidth.equation.errors`, `field_errors`; `given_store`).
 """
 
 from __future__ import annotations
@@ -126,6 +125,7 @@ class GivenRows:
             seen = self.store.rows
             self.widths.renew(self.field, self.theta, rows, np.diag(self.store.curvature()), seen)
             self.widths.turn(forwards=seen // self.chunk_rows % 2 == 1)
+        length = self.store.length
         while self.store.free_rows < len(rows):
             self.store.merge()
         edges = self.store.edges(len(rows))
@@ -134,32 +134,33 @@ class GivenRows:
         added, total = H.sum(axis=0), g.sum(axis=0)
         self._watch_columns(added, len(rows))
         system = ChunkSystem(self.store.curvature() + added, self.prior)
-        target = self._root(system, added @ (point - self.theta_0) - total)
+        target = self._root(system, added @ (point - self.store.reference) - total)
         if not self._nearly_linear(system, rows, target, total, added):
             self.expanded_again += 1
             past = self.store.curvature() + np.diag(system.ridge)
             own = not self.differences and self.without_loss
             find = chunk_root if own else rough_minimum if self.rough else chunk_minimum
-            point = find(self.field, rows, point, past)
-            g, H = self.field.pieces(point, rows, edges)
+            g, H = self.field.pieces(point := find(self.field, rows, point, past), rows, edges)
             added = H.sum(axis=0)
             system = ChunkSystem(self.store.curvature() + added, self.prior)
-            target = self._root(system, added @ (point - self.theta_0) - g.sum(axis=0))
-        self.store.add(edges, (H.reshape(-1, len(point)) @ (point - self.theta_0)).reshape(g.shape) - g, H)
+            target = self._root(system, added @ (point - self.store.reference) - g.sum(axis=0))
+        self.store.add(edges, (H.reshape(-1, len(point)) @ (point - self.store.reference)).reshape(g.shape) - g, H)
         if self.quadratic:
             self.sample.skip(len(rows))
         else:
-            self.sample.add(rows, point)
+            self.sample.add(rows, point, self.field)
         if not np.isfinite(target).all():
             raise Diverged(
                 f"non-finite numbers at row {self.store.rows:,}: look for extreme values in the {len(rows):,} rows up "
                 "to it; scale the columns to about one, or start nearer to the solution (theta_0)"
             )
         self.theta = target
+        if self.quadratic and self.store.length > length and not self.store.single:
+            self.store.rebase(self._linear_root()[0])
 
     def _root(self, system: ChunkSystem, b: Vector) -> Vector:
         """The root of all sums and these, with the prior; columns that no row has shown stay at theta_0."""
-        return self.theta_0 + system.solve(self.store.score() + b) if system.regular else self.theta
+        return self.store.reference + system.solve(self.store.score() + b) if system.regular else self.theta
 
     def _watch_columns(self, H: Vector, rows: int) -> None:
         size = np.abs(np.diag(H))
@@ -192,18 +193,22 @@ class GivenRows:
         reader.expand(self.chunk[: self.filled])
         return reader
 
-    def root(self) -> Root:
-        """The root of the rows' own equation: that of the sums, corrected for what expansions leave out.
-
-        Of gradients that jump a sample shows nothing but noise, and nothing is corrected.
-        """
+    def _linear_root(self) -> tuple[Vector, Vector]:
+        """The root of the sums, without the prior, and the inverse of their curvature."""
         A = self.store.curvature()
         if self.without_loss:
             inverse = two_sided(A).inverse
         else:
             C = whitening(0.5 * (A + A.T)).C
             inverse = C @ np.linalg.solve(C.T @ A @ C, C.T)  # on the directions that the rows determine
-        linear = self.theta_0 + inverse @ self.store.score()
+        return self.store.reference + inverse @ self.store.score(), np.asarray(inverse)
+
+    def root(self) -> Root:
+        """The root of the rows' own equation: that of the sums, corrected for what expansions leave out.
+
+        Of gradients that jump a sample shows nothing but noise, and nothing is corrected.
+        """
+        linear, inverse = self._linear_root()
         centre, before, error = linear, math.inf, np.zeros(len(linear))
         scale = np.sqrt(np.abs(np.diag(inverse)))
         for _ in range(0 if self.rough or self.quadratic else _ROUNDS):
@@ -239,7 +244,7 @@ class GivenRows:
         self.filled = len(self.chunk)
         self.widths.values[:], self.prior[:] = state["widths"], state["prior"]
         self.expanded_again, self.widths.rough = int(state["expanded_again"]), bool(state["rough"])
-        self.store = restored_store(self.store, state["store"], "engine.store")
+        self.store = restored_store(self.store, state["store"], "engine.store", rebased=True)
         self.sample.restore(state["sample"])
         if self.free_rows < 1:
             raise BadState.at("engine.chunk", f"have fewer than {self.chunk_rows} rows", self.filled)

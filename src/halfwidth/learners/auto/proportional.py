@@ -29,7 +29,9 @@ from halfwidth.learners.auto.slopes import TINY, regular
 
 MOST_EXCESS, MOST_LATE, MOST_APART = 5.0, 3.5, 4.0
 SURE = 0.08
-"""The standard error at which k is known well enough."""
+"""The standard error at which k is known well enough for a session to end."""
+VAGUE = 0.25
+"""The standard error, as a share of 1 - k, above which an interval that allows for it says too little."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,11 @@ class Proportion:
     def unsure(self) -> bool:
         """Whether k is not known well enough yet; a limit that depended on k itself would bias it."""
         return math.sqrt(self.variance) > SURE
+
+    @property
+    def vague(self) -> bool:
+        """Whether 1 - k is known so badly that its error cannot be allowed for."""
+        return math.sqrt(self.variance) > VAGUE * (1.0 - self.share)
 
     @property
     def fits(self) -> bool:

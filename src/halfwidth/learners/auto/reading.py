@@ -188,7 +188,7 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
     equation = Equation.of(engine.store.closed(copy=not engine.store.single))
     n, dim = engine.store.rows, len(root.centre)
     information = engine.store.curvature()
-    residuals = equation.centred_residuals(root.centre - engine.theta_0)
+    residuals = equation.centred_residuals(root.centre - engine.store.reference)
     found = Jackknifed.of(equation, residuals, None if engine.without_loss else 0.5 * (information + information.T))
     errors, hidden = found.errors, found.undetermined
     df = np.where(hidden, 0.0, found.df)
@@ -233,6 +233,6 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         df=df,
         settled=None
         if dim > WIDE or engine.without_loss
-        else partial(prefix_trail, equation, engine.theta_0, params, np.eye(dim)),
+        else partial(prefix_trail, equation, engine.store.reference, params, np.eye(dim)),
     )
     return result.with_facts(*given_status.flags(told))

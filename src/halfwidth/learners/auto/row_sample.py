@@ -1,9 +1,13 @@
 """A sample of rows with the points they were expanded at, to measure what the expansions leave out.
 
 What an expansion leaves out falls like the squared distance of its point from the centre, like 1/k after k rows. So
-rows are kept with a density of about 1/k: all of the first S, then S/2 of every further doubling, in flat memory (it
-would be full after S 2^30 rows). Row k of block j is kept if the fractional part of k (sqrt(5) - 1) / 2 is below 2^-j:
-no random state, and no stride that could fall in with a period of the data.
+rows are kept with a density of about 1/k: all of the first S, then S/2 to S of every further doubling, in flat memory
+(it would be full after 2^15 S rows at the earliest). Row k of block j is kept if the fractional part of k (sqrt(5) - 1)
+/ 2 is below p = 2^-j: no random state, and no stride that could fall in with a period of the data.
+
+A row that knows much about some coefficient, as the few rows do in which a rare column is not zero, must not be left to
+chance. With r the largest of g_j^2 over the mean of g_j^2 in the row's chunk, j over coefficients, p is multiplied by r
+over its own mean, but by no less than 1 and no more than 64; a kept row stands for 1 / p rows.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from halfwidth.learners.auto.field import Field
 
 _MOST_NUMBERS = 2**21
 _MOST_ROWS, _BLOCKS = 16_384, 16
+_MOST_OFTEN = 64.0
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
@@ -32,16 +37,16 @@ class RowSample:
         self._points = np.zeros((self.capacity, dim))
         self._weights = np.zeros(self.capacity)
 
-    def add(self, rows: Vector, point: Vector) -> None:
+    def add(self, rows: Vector, point: Vector, field: Field) -> None:
         """The next rows were expanded at the point."""
         k = np.arange(self.seen, self.seen + len(rows), dtype=np.float64)
         fraction = k * _GOLDEN
         fraction -= np.floor(fraction)
-        within = np.flatnonzero(fraction < 2.0 ** -self._block(k[:1]))
-        weights = 2.0 ** self._block(k[within])
-        chosen = np.flatnonzero(fraction[within] < 1.0 / weights)[: self.capacity - self.count]
+        within = np.flatnonzero(fraction < _MOST_OFTEN * 2.0 ** -self._block(k[:1]))
+        share = np.minimum(2.0 ** -self._block(k[within]) * _importance(field.gradients(point, rows[within])), 1.0)
+        chosen = np.flatnonzero(fraction[within] < share)[: self.capacity - self.count]
         new = slice(self.count, self.count + len(chosen))
-        self._rows[new], self._points[new], self._weights[new] = rows[within[chosen]], point, weights[chosen]
+        self._rows[new], self._points[new], self._weights[new] = rows[within[chosen]], point, 1.0 / share[chosen]
         self.count = new.stop
         self.seen += len(rows)
 
@@ -82,3 +87,12 @@ class RowSample:
             state["points"],
             state["weights"],
         )
+
+
+def _importance(gradients: Vector) -> Vector:
+    """How many times as often as others each of these rows of a chunk should be kept, from 1 to 64."""
+    squares = np.square(gradients)
+    mean = squares.mean(axis=0)
+    largest = (squares / np.where(mean > 0.0, mean, 1.0)).max(axis=1, initial=0.0)
+    often = largest / max(float(largest.mean()), 1e-300) if len(largest) else largest
+    return np.asarray(np.clip(np.where(np.isfinite(often), often, _MOST_OFTEN), 1.0, _MOST_OFTEN))
