@@ -7,9 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from halfwidth import Problem
 from halfwidth.equation import Equation
 from halfwidth.learners.auto import Auto
-from halfwidth.learners.auto.excitation import Excitation, Profile
+from halfwidth.learners.auto.excitation import Excitation, Profile, drift
 from halfwidth.learners.auto.slopes import climbs
 from halfwidth.problems import problem
 
@@ -77,3 +78,62 @@ def test_theta_goes_to_the_root_once_feedback_is_known():
     assert late < 0.05 * early
     near = np.abs(learner.theta - learner.result().params) / learner.result().bse
     assert near.max() < 3.0
+
+
+def test_the_drift_is_the_worst_generalised_eigenvalue():
+    from scipy.linalg import eigh
+
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((20, 50, 3)) * np.linspace(1.0, 2.0, 20)[:, None, None]
+    H, rows, noise = np.swapaxes(X, 1, 2) @ X, np.full(20, 50.0), np.linspace(1.0, 0.1, 20)
+    rows[-1], H[-1] = 25.0, H[-1] / 2.0
+    there = np.tensordot(noise, H, 1) / (noise @ rows)
+    ratios = eigh(there, H.sum(axis=0) / rows.sum(), eigvals_only=True)
+    assert drift(noise, rows, H) == pytest.approx(max(ratios.max(), 1.0 / ratios.min()), rel=1e-9)
+    assert drift(np.ones(20), rows, H) == pytest.approx(1.0)
+    assert drift(noise, rows, rows[:, None, None] * np.diag([1e-6, 1.0, 1e6])) == pytest.approx(1.0)
+    assert drift(noise, rows, rows[:, None, None] * np.diag([1.0, 0.0, 2.0])) == pytest.approx(1.0)
+
+
+def spells(good, share):
+    """Rows that are alike up to row `good`, and come in spells of 400 after it; responses follow forecasts."""
+    from numba import njit
+
+    @njit
+    def sample(rng, theta, state, params, row):
+        d = theta.shape[0]
+        state[d] += 1.0
+        if state[d] > params[0] and rng.random() < 1.0 / 400.0:
+            for j in range(d):
+                state[j] = 3.0 * rng.standard_normal()
+        total = 0.0
+        for j in range(d):
+            row[j] = rng.standard_normal() if state[d] <= params[0] else state[j] + 0.1 * rng.standard_normal()
+            total += row[j] * (1.0 + params[1] * theta[j])
+        row[d] = total + rng.standard_normal()
+
+    @njit
+    def gradient(theta, row, params, grad):
+        d = theta.shape[0]
+        residual = -row[d]
+        for j in range(d):
+            residual += row[j] * theta[j]
+        for j in range(d):
+            grad[j] = residual * row[j]
+
+    @njit
+    def hessian(theta, row, params, u):
+        u[:] = row[: theta.shape[0]]
+        return 1.0, 0.0
+
+    return Problem(3, gradient, sample, row_size=4, state_0=np.zeros(4), params=[good, share], hessian=hessian)
+
+
+def test_rows_that_change_once_the_response_is_known_are_told():
+    """By 8 standard errors it was off, status ok; without a response there is nothing to go wrong."""
+    for seed in range(3):
+        changed = Auto(spells(20_000.0, 0.5), seed=seed).run(80_000).result()
+        assert "rows-changed" in dict(changed.diagnostics.flags)
+        same = Auto(spells(1e9, 0.5), seed=seed).run(80_000).result()
+        assert same.status == "ok"
+        assert np.abs((same.params - 2.0) / same.bse).max() < 5.0

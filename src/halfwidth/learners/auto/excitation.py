@@ -13,6 +13,9 @@ rows of noisy thetas become a small part of all; 1.25 where dithers come in sess
 beforehand, not estimated.
 
 Whether there is such a shift is tested, too, by least squares: what batches say about each coordinate on v_j.
+
+A slope of the feedback is measured where theta was noisy, and used for all rows. If rows changed in between, so that
+the mean Hessian is another where theta was noisy, the slope may be another, too: `drift` says by how much.
 """
 
 from __future__ import annotations
@@ -91,3 +94,21 @@ class Profile(NamedTuple):
         t = np.abs(slopes) * np.sqrt(size / np.where(left > 0.0, left, np.inf))
         level = 1.0 - (1.0 - _LEVEL) / max(len(t), 1)
         return bool(t.max(initial=0.0) > StudentLaw(max(K - 2.0, 1.0)).quantile(level))
+
+
+def drift(noise: Vector, rows: Vector, H: Vector) -> float:
+    """By what factor, in the worst direction, the mean Hessian of all rows differs from that where theta was noisy.
+
+    From the v_j, rows and sums H (K, d, d) of batches; 1 where they are alike, infinite where it cannot be said.
+    """
+    everywhere = H.sum(axis=0)
+    shown = np.flatnonzero(np.diag(everywhere) > 0.0)
+    everywhere, there = (0.5 * (M + M.T)[np.ix_(shown, shown)] for M in (everywhere, np.tensordot(noise, H, 1)))
+    scale = np.sqrt(np.diag(everywhere))
+    try:
+        L = np.linalg.cholesky(everywhere / np.outer(scale, scale))
+        between = np.linalg.solve(L, np.linalg.solve(L, there / np.outer(scale, scale)).T)
+        ratios = np.linalg.eigvalsh(between) * (rows.sum() / float(noise @ rows))
+    except np.linalg.LinAlgError:
+        return math.inf
+    return float(max(ratios.max(initial=1.0), 1.0 / max(ratios.min(initial=1.0), 1e-300)))

@@ -24,7 +24,7 @@ from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import given_status, status
 from halfwidth.learners.auto.careful_result import careful_result, shown_only
-from halfwidth.learners.auto.excitation import MOST_INFLATION, MOST_INFLATION_SESSIONS, Profile
+from halfwidth.learners.auto.excitation import MOST_INFLATION, MOST_INFLATION_SESSIONS, Profile, drift
 from halfwidth.learners.auto.feedback import Feedback, Response
 from halfwidth.learners.auto.given import GivenRows
 from halfwidth.learners.auto.observed import Observed
@@ -87,7 +87,7 @@ def _variance(influences: Vector, rows: Vector, response: Response) -> tuple[Vec
 
 def engine_profile(engine: Steered, equation: Equation) -> Profile | None:
     """How noisy the deployed theta was in each batch."""
-    noise = engine.excitation.of_batches(engine.began, engine.k, equation.rows)
+    noise = engine.noise(equation.rows)
     return Profile.of(noise, equation.rows, MOST_INFLATION_SESSIONS if engine.careful else MOST_INFLATION)
 
 
@@ -118,6 +118,7 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         truncations=truncations,
         jumps=engine.jumps,
         shifted=shifted,
+        drift=drift(engine.noise(sums.n), sums.n, sums.H) if response.kept > 0.0 and not response.unlike else 1.0,
         quadratic=engine.quadratic(),
         detect=engine.detect,
         hidden=tuple(np.flatnonzero(plain.unidentified).tolist()),

@@ -15,6 +15,7 @@
 |                      | or theta ran away before it did                                                             |
 | `slow-feedback`      | the dither shows less than a sixteenth of the response that theta's own motion shows         |
 | `curved-response`    | batches in which the deployed theta was noisier say something else, beyond chance           |
+| `rows-changed`       | the Hessian is another than where the feedback was measured: so may its slope be            |
 | `jumping-gradient`   | the gradient jumps: differences on a chunk say little about its mean field                  |
 | `exact-fit`          | the batches of some coefficient do not differ at all: there is no noise to measure          |
 | `unidentified`       | no row has shown some coefficient: its interval is refused                                  |
@@ -37,6 +38,7 @@ MOST_CLIPPED, MOST_CLIPPED_UNUSED = 0.2, 0.4
 """Shares of clipped steps; the second where noise is correlated, J = 0 and the loss quadratic: no step matters then."""
 MOST_BENT = 0.3
 FEW_RENEWALS = 64.0
+MOST_DRIFT = 1.25
 LATE, LATE_TRUNCATION = 0.2, 0.5
 SLOWEST = 16.0
 """A response that lasts for ten chunks shows some 16 times as much in theta's own motion as in signs that alternate."""
@@ -60,6 +62,8 @@ class Facts:
     jumps: bool = False
     shifted: bool = False
     """Whether the root moves with the noise of the deployed theta."""
+    drift: float = 1.0
+    """The factor by which the Hessian of all rows differs from that where the feedback was measured."""
     quadratic: bool = True
     """Whether the gradient was seen to be linear in theta."""
     detect: bool = True
@@ -211,6 +215,13 @@ def _feedback_flags(facts: Facts) -> list[Flag]:
             "the response may last longer than can be followed, and a bias is likely left. Feed many more rows"
         )
         return [("slow-feedback", text)]
+    if facts.drift > MOST_DRIFT:
+        text = (
+            "the data respond to theta, and the rows have changed since that was measured (their mean Hessian "
+            f"{facts.drift:.1f} times in some direction): the response may have changed with them. Draw the rows at "
+            "random, or run on from the estimate (theta_0) with new rows"
+        )
+        return [("rows-changed", text)]
     if facts.shifted:
         text = (
             "batches in which the deployed theta was noisier say something else: the data respond in a curve, or "

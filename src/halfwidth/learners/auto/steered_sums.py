@@ -193,6 +193,10 @@ class SteeredSums:
         D = self.moving.D / (self.weighed * self.m) if self.weighed else np.zeros(self.dim)
         return self.steering.Q + D, D
 
+    def noise(self, rows: Vector) -> Vector:
+        """How noisy the deployed theta was in each of these batches, of so many rows."""
+        return self.excitation.of_batches(self.began, self.k, rows)
+
     def quadratic(self) -> bool:
         """Whether the expansions left nothing out but rounding: the gradient is linear in theta, as far as it went."""
         noise = np.sqrt(np.diag(regression(self.notes.moments(), self.m)[1]))
