@@ -437,6 +437,7 @@ def facts(**changes):
         ("feedback-rejected", {"response": Response(np.eye(2), 0.0, 9.0, 2.0, True)}, "uphill"),
         ("curved-response", {"shifted": True}, "noisier"),
         ("rows-changed", {"drift": 1.3}, "rows have changed"),
+        ("not-settled", {"steepest": 21.0}, "21 times the mean"),
         ("not-settled", {"truncations": (26_000,), "began": 27_000}, "as late as row 26,000, and 23,000 of 50,000"),
         ("slow-feedback", {"response": Response(np.eye(2), 0.9, 9.0, 2.0, instrument=slow(3.0, 60.0))}, "3.0 of 60"),
     ],

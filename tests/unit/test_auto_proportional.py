@@ -153,3 +153,25 @@ def test_the_equation_of_a_share_is_that_of_every_piece():
     np.testing.assert_allclose(each.sum(axis=0), 0.0, atol=1e-9)
     whole = 0.6 * sum(H for H, *_ in pieces)
     np.testing.assert_allclose(influences, np.linalg.solve(whole, each.reshape(4, 3, DIM).sum(axis=1).T).T, atol=1e-12)
+
+
+def test_sessions_are_added_up_and_one_that_disagrees_is_told():
+    """k of two sessions is that of all their chunks; the second by itself may be far from it only by chance."""
+    first, second = (a_run(seed, lambda H: -0.5 * H, chunks=90) for seed in (1, 2))
+    sums = summed(first)
+    alone = sums.proportion(M)
+    sums.begin(90 * M, M)
+    assert sums.proportion(M) == alone
+    sums.add(*(np.array(column) for column in zip(*second, strict=True)))
+    k = -sum(z @ g for g, b, z in first + second) / sum(z @ b for g, b, z in first + second)
+    left = sum((z @ (g + k * b)) ** 2 for g, b, z in first + second)
+    assert not sums.wanted(M)
+    found = sums.proportion(M)
+    assert found.share == pytest.approx(k, rel=1e-12)
+    assert found.variance == pytest.approx(left / sum(z @ b for g, b, z in first + second) ** 2, rel=1e-9)
+    assert found.variance < alone.variance
+    assert found.fits
+    changed = summed(first)
+    changed.begin(90 * M, M)
+    changed.add(*(np.array(column) for column in zip(*a_run(2, lambda H: 0.5 * H), strict=True)))
+    assert not changed.proportion(M).fits

@@ -87,6 +87,13 @@ class CarefulSteering(SteeredSums):
         most = _MOST * float(self.moving.guard[0]) * since
         return target if size <= most else np.asarray(point + math.sqrt(most / size) * move)
 
+    def steepest(self) -> float:
+        """How many times the mean the largest Hessian of a chunk was, in the median column; 1 where none is kept."""
+        if self.shares is None:
+            return 1.0
+        mean = np.diag(self.mean_hessian())
+        return float(np.median(self.shares.largest[mean > 0.0] / mean[mean > 0.0])) if mean.any() else 1.0
+
     def _measure_share(self, sums: ShareSums) -> None:
         """Begin or end a session of dithers."""
         if not sums.wanted(self.m) and self.k >= _SESSION_GROWTH * sums.began:

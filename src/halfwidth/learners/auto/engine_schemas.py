@@ -39,8 +39,9 @@ _SHARES: dict[str, Field] = {
     "dithered": Array((2, 5), doc="sums of z'g, z'b and their products; with the z before, too"),
     "last": Array(("dim",), doc="the last z"),
     "largest": Array(("dim",), doc="the largest diagonal of a chunk's Hessian, per row"),
+    "pooled": Array((5,), doc="sums of z'g, z'b and their products over the sessions before"),
     "each": Array((5, "dim"), doc="of all sessions and each coordinate: z_j g_j, z_j b_j and their products"),
-    "before": Optional(Array((5,), doc="k, its variance and its tests, by the session before")),
+    "before": Optional(Array((5,), doc="k, its variance and its tests, by the sessions before")),
 }
 _WIDE = {
     "wide": lambda s: 3 * _dim(s) + 1,
@@ -77,7 +78,7 @@ def _shares_fit(state: State) -> bool:
     if shares is None:
         return True
     before = shares["before"]
-    squares = (shares["dithered"][:, 2], shares["dithered"][:, 4], shares["each"][2], shares["each"][4])
+    squares = (shares["dithered"][:, 2], shares["dithered"][:, 4], shares["pooled"][2::2], shares["each"][2::2])
     sound = all((part >= 0.0).all() for part in (*squares, shares["largest"], shares["products"].diagonal()))
     known = before is None or before[1] >= 0.0
     return bool(sound and known and state["settled"] and state["weighed"] < 0 and state["phase"] != 1)

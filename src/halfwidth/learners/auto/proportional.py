@@ -13,13 +13,13 @@ differ, theta may have wandered. Three tests on the same signs say whether this 
 C = sum e z', F = tr(Omega^-1 C V^-1 C') is about chi-square with d^2 degrees of freedom if the rest of the gradient
 does not move with the dither, where n m Omega = sum e e' and V = m sum z z'. Sum z_{c-1}'e_c over its standard error is
 about normal if nothing comes a chunk late, and so is sum z_j e_j, over all sessions, if coordinate j responds by the
-same share as the others.
+same share as the others. k is that of all sessions, the sums of which are added up.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,12 +71,13 @@ class Proportion:
 
 
 class ShareSums:
-    """Sums over the dithered chunks of a session, what the session before said, and what chunks have shown."""
+    """Sums over the dithered chunks of a session and of all, what those before said, and what chunks have shown."""
 
     def __init__(self, dim: int, row: int) -> None:
         self.dim = dim
         self.before: Proportion | None = None
         self.largest = np.zeros(dim)
+        self.pooled = np.zeros(5)  # of the sessions before: z'g, z'b and their products
         self.each = np.zeros((5, dim))  # of all sessions: z_j g_j, z_j b_j and their products
         self._clear(row)
 
@@ -89,7 +90,8 @@ class ShareSums:
 
     def begin(self, row: int, chunk_rows: int) -> None:
         """A new session, at this row."""
-        self.before = self._seen(chunk_rows)
+        self.before = self._found(chunk_rows)
+        self.pooled += self.dithered[0]
         self._clear(row)
 
     def wanted(self, chunk_rows: int) -> bool:
@@ -119,22 +121,28 @@ class ShareSums:
             self.last = z.copy()
 
     def proportion(self, chunk_rows: int) -> Proportion | None:
-        """What is known of k: by this session once it is sure, by the one before until then."""
-        seen = self._seen(chunk_rows)
-        return self.before if self.before is not None and (seen is None or seen.unsure) else seen
+        """What is known of k: with this session once it is sure, by those before until then."""
+        return self.before if self.before is not None and self.wanted(chunk_rows) else self._found(chunk_rows)
 
     def _seen(self, chunk_rows: int) -> Proportion | None:
         """What this session says; None while it says too little."""
         d, n = self.dim, self.chunks
-        sums, size = self.dithered[0], self.dithered[0, 1]
-        if n < 2 * d + 8 or not (size > 0.0 and np.isfinite(self.products).all()):
+        if n < 2 * d + 8 or not (self.dithered[0, 1] > 0.0 and np.isfinite(self.products).all()):
             return None
-        k = float(-sums[0] / size)
-        own, late = (max(row[2] + 2.0 * k * row[3] + k * k * row[4], TINY) for row in self.dithered)
-        t = abs(self.dithered[1, 0] + k * self.dithered[1, 1]) / math.sqrt(late)
-        u, w, uu, uw, ww = self.each
-        apart = np.abs(u + k * w) / np.sqrt(np.maximum(uu + 2.0 * k * uw + k * k * ww, TINY))
-        return Proportion(k, float(own / size / size), self._excess(k, chunk_rows), float(t), float(apart.max()))
+        k, variance = _share(self.dithered[0])
+        late = self.dithered[1]
+        t = abs(float(late[0] + k * late[1])) / math.sqrt(max(float(_left(k, late)), TINY))
+        return Proportion(k, variance, self._excess(k, chunk_rows), t)
+
+    def _found(self, chunk_rows: int) -> Proportion | None:
+        """k by all sessions, with the tests of this one; `apart` is also its own k, from that of all."""
+        seen = self._seen(chunk_rows)
+        if seen is None:
+            return None
+        k, variance = _share(self.pooled + self.dithered[0])
+        apart = np.abs(self.each[0] + k * self.each[1]) / np.sqrt(np.maximum(_left(k, self.each), TINY))
+        changed = abs(seen.share - k) / math.sqrt(max(seen.variance, TINY))
+        return replace(seen, share=k, variance=variance, apart=max(float(apart.max()), changed))
 
     def _excess(self, k: float, chunk_rows: int) -> float:
         d, n = self.dim, self.chunks
@@ -161,6 +169,7 @@ class ShareSums:
             "dithered": self.dithered.copy(),
             "last": self.last.copy(),
             "largest": self.largest.copy(),
+            "pooled": self.pooled.copy(),
             "each": self.each.copy(),
             "before": None if before is None else np.array(astuple(before)),
         }
@@ -169,7 +178,18 @@ class ShareSums:
     def from_state(cls, state: dict[str, Any]) -> ShareSums:
         sums = cls(len(state["last"]), int(state["began"]))
         sums.chunks = int(state["chunks"])
-        for name in ("products", "dithered", "last", "largest", "each"):
+        for name in ("products", "dithered", "last", "largest", "pooled", "each"):
             getattr(sums, name)[...] = state[name]
         sums.before = None if state["before"] is None else Proportion(*np.asarray(state["before"]).tolist())
         return sums
+
+
+def _left(k: float, sums: Vector) -> Vector:
+    """The sum of squares of z'(g + k b), from the sums of z'g, z'b and their products."""
+    return np.asarray(sums[2] + 2.0 * k * sums[3] + k * k * sums[4])
+
+
+def _share(sums: Vector) -> tuple[float, float]:
+    """k and its variance."""
+    k = float(-sums[0] / sums[1])
+    return k, max(float(_left(k, sums)), TINY) / float(sums[1]) ** 2

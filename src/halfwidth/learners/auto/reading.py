@@ -118,6 +118,7 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         truncations=truncations,
         jumps=engine.jumps,
         shifted=shifted,
+        steepest=engine.steepest(),
         drift=drift(engine.noise(sums.n), sums.n, sums.H) if response.kept > 0.0 and not response.unlike else 1.0,
         quadratic=engine.quadratic(),
         detect=engine.detect,
