@@ -171,7 +171,7 @@ def test_sessions_are_added_up_and_one_that_disagrees_is_told():
     assert found.variance == pytest.approx(left / sum(z @ b for g, b, z in first + second) ** 2, rel=1e-9)
     assert found.variance < alone.variance
     assert found.fits
-    changed = summed(first)
-    changed.begin(90 * M, M)
+    changed = summed(a_run(1, lambda H: -0.5 * H))
+    changed.begin(400 * M, M)
     changed.add(*(np.array(column) for column in zip(*a_run(2, lambda H: 0.5 * H), strict=True)))
     assert not changed.proportion(M).fits
