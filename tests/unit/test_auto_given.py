@@ -292,6 +292,23 @@ def test_a_shifted_column_is_least_squares_on_the_centred_one(shift, n):
     assert result.coefficient_status == ("ok",) * 4
 
 
+@pytest.mark.parametrize("shift", [3e5, 1e6, 3e6])
+def test_a_shifted_column_of_a_field_that_is_not_known_is_right_or_doubted(shift):
+    """Nobody knows that it is linear: sums stay relative to theta_0, and what rounding may have done is told."""
+    world, rng, n = Problem(3, own_gradient, row_size=4, hessian=own_hessian), np.random.default_rng(1), 100_000
+    Z = rng.standard_normal((n, 2))
+    rows = np.column_stack([np.ones(n), Z + np.array([shift, 0.0]), Z.sum(axis=1) + rng.standard_normal(n)])
+    centred = rows[:, 1:3] - [shift, 0.0]
+    exact = np.linalg.lstsq(centred - centred.mean(axis=0), rows[:, 3] - rows[:, 3].mean(), rcond=None)[0]
+    result = Auto(world).consume(rows).result()
+    off = np.abs((result.params[1:] - exact) / result.bse[1:]).max()
+    assert (result.status == "not-settled") == (shift > 5e5)
+    assert off < 0.1 or result.status == "not-settled"
+    again = Auto(world, theta_0=result.params).consume(rows).result()
+    assert np.abs((again.params[1:] - exact) / again.bse[1:]).max() < 0.05
+    assert again.status == "ok"
+
+
 def test_a_column_lost_in_rounding_is_refused():
     rng = np.random.default_rng(1)
     Z = rng.standard_normal((20_000, 2))

@@ -21,13 +21,12 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from halfwidth.equation import restored_store
-from halfwidth.equation.field_errors import is_field, two_sided
-from halfwidth.equation.linear_algebra import whitening
+from halfwidth.equation.field_errors import is_field
 from halfwidth.errors import BadState, Diverged
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.chunk_minimum import chunk_minimum, chunk_root, rough_minimum
@@ -35,6 +34,7 @@ from halfwidth.learners.auto.chunk_system import ChunkSystem
 from halfwidth.learners.auto.difference_widths import DifferenceWidths
 from halfwidth.learners.auto.engine_schemas import GIVEN_SCHEMA, MOST_CHUNK_ROWS
 from halfwidth.learners.auto.field import Field, field_of
+from halfwidth.learners.auto.given_root import Root, corrected_root, linear_root
 from halfwidth.learners.auto.given_store import empty_store, power_of_two
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.problems import Problem
@@ -44,15 +44,6 @@ from halfwidth.state.schema import validate
 CHUNK_ROWS = 1_024
 _CHUNK_NUMBERS, _CHUNK_SHARE = 2**19, 4
 _NEARLY_LINEAR, _ROUGHLY_LINEAR = 0.02, 0.5
-_ROUNDS, _SETTLED = 12, 1e-6
-
-
-class Root(NamedTuple):
-    """What the rows so far say: the centre, what its correction is uncertain by, and whether that converged."""
-
-    centre: Vector
-    correction_error: Vector
-    converged: bool
 
 
 class GivenRows:
@@ -156,7 +147,7 @@ class GivenRows:
             )
         self.theta = target
         if self.quadratic and self.store.length > length and not self.store.single:
-            self.store.rebase(self._linear_root()[0])
+            self.store.rebase(linear_root(self.store, self.without_loss)[0])
 
     def _root(self, system: ChunkSystem, b: Vector) -> Vector:
         """The root of all sums and these, with the prior; columns that no row has shown stay at theta_0."""
@@ -193,35 +184,10 @@ class GivenRows:
         reader.expand(self.chunk[: self.filled])
         return reader
 
-    def _linear_root(self) -> tuple[Vector, Vector]:
-        """The root of the sums, without the prior, and the inverse of their curvature."""
-        A = self.store.curvature()
-        if self.without_loss:
-            inverse = two_sided(A).inverse
-        else:
-            C = whitening(0.5 * (A + A.T)).C
-            inverse = C @ np.linalg.solve(C.T @ A @ C, C.T)  # on the directions that the rows determine
-        return self.store.reference + inverse @ self.store.score(), np.asarray(inverse)
-
     def root(self) -> Root:
-        """The root of the rows' own equation: that of the sums, corrected for what expansions leave out.
-
-        Of gradients that jump a sample shows nothing but noise, and nothing is corrected.
-        """
-        linear, inverse = self._linear_root()
-        centre, before, error = linear, math.inf, np.zeros(len(linear))
-        scale = np.sqrt(np.abs(np.diag(inverse)))
-        for _ in range(0 if self.rough or self.quadratic else _ROUNDS):
-            left, spread = self.sample.remainder(self.field, centre)
-            error = np.sqrt(np.maximum(np.diag(inverse @ spread @ inverse.T), 0.0))
-            target = linear - inverse @ left
-            moved = float(np.max(np.abs(target - centre) / np.where(scale > 0.0, scale, 1.0), initial=0.0))
-            if not moved < before:
-                return Root(centre, error, converged=moved <= 1.0)
-            centre, before = target, moved
-            if moved <= _SETTLED:
-                break
-        return Root(centre, error, converged=True)
+        """The root of the rows' own equation; of gradients that jump a sample shows nothing but noise."""
+        sample = None if self.rough or self.quadratic else self.sample
+        return corrected_root(self.store, self.without_loss, sample, self.field)
 
     def to_state(self) -> dict[str, Any]:
         return {

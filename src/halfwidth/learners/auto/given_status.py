@@ -25,7 +25,8 @@ from halfwidth.equation.field_errors import two_sided
 from halfwidth.equation.stability import LONG_BATCHES
 from halfwidth.inference.longrun import hidden_dependence, long_dependence
 from halfwidth.kernels.arrays import Vector
-from halfwidth.learners.auto.given import GivenRows, Root
+from halfwidth.learners.auto.given import GivenRows
+from halfwidth.learners.auto.given_root import Root
 
 Flag = tuple[str, str]
 
