@@ -184,10 +184,11 @@ class BatchStore(Stored):
     def rebase(self, reference: ArrayLike) -> None:
         """Make the sums relative to another reference."""
         moved = self.reference - np.asarray(reference, dtype=np.float64)
-        for at in range(self.batches):
-            pull = self._whole(self.sums.H[at]) @ moved
-            self.sums.b[at] += pull
-            self.sums.U[at] += pull[: self.sums.U.shape[1]]
+        for a in range(0, self.batches, step := max(1, _ENTRIES // self.dim**2)):
+            part = slice(a, min(a + step, self.batches))
+            pull = self._whole(self.sums.H[part]) @ moved
+            self.sums.b[part] += pull
+            self.sums.U[part] += pull[:, : self.sums.U.shape[1]]
         self.sums.T[:] += self.sums.n[:, None] * moved[: self.sums.T.shape[1]]
         self.reference = self.reference - moved
 

@@ -7,7 +7,7 @@ rows are kept with a density of about 1/k: all of the first S, then S/2 to S of 
 
 A row that knows much about some coefficient, as the few rows do in which a rare column is not zero, must not be left to
 chance. With r the largest of g_j^2 over the mean of g_j^2 in the row's chunk, j over coefficients, p is multiplied by r
-over its own mean, but by no less than 1 and no more than 64; a kept row stands for 1 / p rows.
+over its own mean, but by no less than 1 and no more than 16; a kept row stands for 1 / p rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from halfwidth.learners.auto.field import Field
 
 _MOST_NUMBERS = 2**21
 _MOST_ROWS, _BLOCKS = 16_384, 16
-_MOST_OFTEN = 64.0
+_MOST_OFTEN = 16.0
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
@@ -90,9 +90,10 @@ class RowSample:
 
 
 def _importance(gradients: Vector) -> Vector:
-    """How many times as often as others each of these rows of a chunk should be kept, from 1 to 64."""
-    squares = np.square(gradients)
+    """How many times as often as others each of these rows should be kept, from 1 to 16; overwrites the gradients."""
+    squares = np.square(gradients, out=gradients)
     mean = squares.mean(axis=0)
-    largest = (squares / np.where(mean > 0.0, mean, 1.0)).max(axis=1, initial=0.0)
+    squares /= np.where(mean > 0.0, mean, 1.0)
+    largest = squares.max(axis=1, initial=0.0)
     often = largest / max(float(largest.mean()), 1e-300) if len(largest) else largest
     return np.asarray(np.clip(np.where(np.isfinite(often), often, _MOST_OFTEN), 1.0, _MOST_OFTEN))
