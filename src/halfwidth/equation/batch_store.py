@@ -186,8 +186,7 @@ class BatchStore(Stored):
         moved = self.reference - np.asarray(reference, dtype=np.float64)
         for a in range(0, self.batches, step := max(1, _ENTRIES // self.dim**2)):
             part = slice(a, min(a + step, self.batches))
-            pull = self._whole(self.sums.H[part]) @ moved
-            self.sums.b[part] += pull
+            self.sums.b[part] += (pull := self._whole(self.sums.H[part]) @ moved)
             self.sums.U[part] += pull[:, : self.sums.U.shape[1]]
         self.sums.T[:] += self.sums.n[:, None] * moved[: self.sums.T.shape[1]]
         self.reference = self.reference - moved
