@@ -280,7 +280,7 @@ def test_columns_that_rounding_cannot_tell_apart_are_never_silently_wrong(gradie
 
 @pytest.mark.parametrize(("shift", "n"), [(3e5, 50_000), (1e6, 50_000), (1e6, 300_000), (2e6, 50_000)])
 def test_a_shifted_column_is_least_squares_on_the_centred_one(shift, n):
-    """Relative to theta_0, the rounding of the sums moved such coefficients by up to 13 standard errors, status ok."""
+    """Relative to theta_0, the rounding of the sums moved such coefficients by up to 3 standard errors, status ok."""
     rng = np.random.default_rng(1)
     Z = rng.standard_normal((n, 3))
     y = Z @ [1.0, 0.5, -1.0] + rng.standard_normal(n)
