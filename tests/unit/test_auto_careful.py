@@ -86,13 +86,20 @@ def test_a_state_that_cannot_be_is_refused(damage):
         hw.Auto.from_state(state, problem=world)
 
 
-def test_it_ends_with_the_same_bits_however_it_is_cut_into_calls():
+def test_it_decides_the_same_however_it_is_cut_into_calls():
+    """Another session, refresh or chunk would show in the third digit; compiled code may round the last one apart."""
     world = problem("table-linear", epsilon=0.5)
     whole, cut = hw.Auto(world, seed=5).run(40_000), hw.Auto(world, seed=5)
     for rows in (1_100, 3_333, 20_000, 9_567, 64, 5_936):
         cut.run(rows)
-    np.testing.assert_array_equal(whole.result().params, cut.result().params)
-    np.testing.assert_array_equal(whole.result().covariance, cut.result().covariance)
+    for name in ("k", "chunks", "began", "next_refresh", "next_feedback", "batch_rows"):
+        assert getattr(whole._steered, name) == getattr(cut._steered, name)
+    assert (whole._steered.shares.began, whole._steered.shares.chunks) == (
+        cut._steered.shares.began,
+        cut._steered.shares.chunks,
+    )
+    np.testing.assert_allclose(cut.result().params, whole.result().params, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(cut.result().covariance, whole.result().covariance, rtol=1e-9, atol=1e-12)
 
 
 def test_the_error_of_the_share_is_that_of_moving_it():

@@ -17,15 +17,6 @@ def test_power_step_is_eta_times_k_plus_offset_to_the_minus_a():
     np.testing.assert_allclose(PowerStep(2.0, 0.7, 3.0)(K), expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("schedule", [PowerStep(2.0, 0.7, 3.0), PowerStep(), ConstantStep(0.1), Threshold()])
-def test_a_step_has_the_same_bits_alone_and_among_others(schedule):
-    k = np.arange(1, 4_001)
-    alone = [schedule(k[i : i + 1])[0] for i in range(len(k))]
-    np.testing.assert_array_equal(alone, schedule(k))
-    np.testing.assert_array_equal(np.concatenate([schedule(part) for part in np.split(k, [3, 10, 17, 1_000])]), alone)
-    assert schedule(np.asarray(7)).shape == ()
-
-
 def test_constant_step_is_constant_and_says_that_it_is_outside_the_theory():
     assert ConstantStep(0.3)(K).tolist() == [0.3] * 49
     assert not ConstantStep(0.3).within_theory

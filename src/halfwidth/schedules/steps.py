@@ -81,8 +81,6 @@ class PowerStep:
             raise InputError.of("offset k0", "be at least 0 and finite", self.offset)
 
     def __call__(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
-        if np.size(k) == 1:  # alone it would go through other instructions, and may end with another last bit
-            return self(np.repeat(k, 2))[:1].reshape(np.shape(k))
         # exp and log are vectorised in NumPy, a real power is not: several times faster at equal precision.
         return np.asarray(self.eta * np.exp(-self.exponent * np.log(k + self.offset)), dtype=np.float64)
 
