@@ -115,13 +115,31 @@ def test_the_error_of_the_share_is_that_of_moving_it():
     equation = Equation.of(sums, share=k)
     plain = batch_means_result(equation, sums, engine.steering.origin, response, "auto", (), engine.m)
     known = replace(response, proportion=replace(response.proportion, variance=0.0))
-    weights = np.ones(len(sums.n))
-    with_error, without = (careful_result(equation, sums, weights, plain, one) for one in (response, known))
+    with_error, without = (careful_result(equation, sums, None, plain, one) for one in (response, known))
     added = with_error.covariance - without.covariance
     expected = plain.n * response.proportion.variance * np.outer(slope, slope)
     given = ~np.isnan(added)  # the rare event has no interval
     assert given.sum() >= 25
     np.testing.assert_allclose(added[given], expected[given], rtol=1e-4, atol=1e-6 * np.abs(expected).max())
+
+
+def test_the_jackknife_has_more_batches_than_there_are_batch_means():
+    """Four are merged into one here: dependence outlasts a batch, and one batch knows much about the rare event."""
+    learner = hw.Auto(problem("table-linear", epsilon=0.5), seed=3).run(30_000)
+    errors, sums = learner.result().errors, learner._steered.store.closed()
+    assert len(sums.n) > 100
+    assert errors.merged == 4
+    assert errors.batches == len(sums.n) // 4
+    notes = learner.result().diagnostics.notes
+    assert any(note.startswith(f"batches: {errors.batches} of 1,024 rows, covariances over") for note in notes)
+
+
+def test_rows_that_stay_alike_for_a_thousand_rows_are_doubted():
+    """Batch means of 64 passed as independent here, and such intervals covered 0.91."""
+    world = problem("ar-linear", dim=3, phi=0.999, psi=0.999)
+    learner = hw.Auto(world, seed=3).run(50_000)
+    assert learner._steered.careful
+    assert "long-dependence" in dict(learner.result().diagnostics.flags)
 
 
 def test_columns_of_other_sizes_are_no_excursions():

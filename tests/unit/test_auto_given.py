@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.optimize
 from numba import njit
 
 from halfwidth import Auto, Problem
 from halfwidth.equation.wide_errors import WideErrors
-from halfwidth.learners.auto import given_store, reading
+from halfwidth.learners.auto import difference_widths, reading, stores
 from halfwidth.learners.auto.field import DifferencedField, StaticField, field_of
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.learners.warm_start import collect_rows
@@ -165,7 +166,7 @@ def test_many_columns_take_the_other_jackknife(monkeypatch):
     world = problem("ar-linear", dim=3)
     rows = rows_of(world, 9_000)
     narrow = Auto(world).consume(rows).result()
-    monkeypatch.setattr(given_store, "WIDE", 2)
+    monkeypatch.setattr(stores, "WIDE", 2)
     monkeypatch.setattr(reading, "WIDE", 2)
     learner = Auto(world).consume(rows[:5_000])
     wide = Auto.from_state(learner.to_state(), world).consume(rows[5_000:]).result()
@@ -278,19 +279,63 @@ def test_columns_that_rounding_cannot_tell_apart_are_never_silently_wrong(gradie
     assert (away < 5.0 * result.bse[trusted]).all()
 
 
+@MODES
 @pytest.mark.parametrize(("shift", "n"), [(3e5, 50_000), (1e6, 50_000), (1e6, 300_000), (2e6, 50_000)])
-def test_a_shifted_column_is_least_squares_on_the_centred_one(shift, n):
+def test_a_shifted_column_is_least_squares_on_the_centred_one(gradient_only, shift, n):
     """Relative to theta_0, the rounding of the sums moved such coefficients by up to 3 standard errors, status ok."""
     rng = np.random.default_rng(1)
     Z = rng.standard_normal((n, 3))
     y = Z @ [1.0, 0.5, -1.0] + rng.standard_normal(n)
     rows = np.column_stack([np.ones(n), Z + np.array([shift, 0.0, 0.0]), y])
-    result = Auto(problem("iid-linear", dim=4)).consume(rows).result()
+    result = Auto(problem("iid-linear", dim=4), gradient_only=gradient_only).consume(rows).result()
     centred = rows[:, 1:4] - [shift, 0.0, 0.0]
     exact = np.linalg.lstsq(centred - centred.mean(axis=0), y - y.mean(), rcond=None)[0]
     assert np.abs((result.params[1:] - exact) / result.bse[1:]).max() < 0.05
     np.testing.assert_allclose(result.bse[1:] * np.sqrt(n), 1.0, rtol=0.15)
     assert result.coefficient_status == ("ok",) * 4
+
+
+def test_differences_of_the_usual_width_lose_a_shifted_column(monkeypatch):
+    """The negative control: a gradient that is not known to be straight is differenced too closely."""
+    monkeypatch.setattr(difference_widths, "_NEARLY_STRAIGHT", -1.0)
+    world = problem("troubled-linear", trouble="scales")
+    result = Auto(world, gradient_only=True).consume(rows_of(world, 20_000)).result()
+    assert result.status == "ill-conditioned"
+
+
+def huber_gradient(theta, row, params, grad):
+    error = min(max(row[:3] @ theta - row[3], -params[0]), params[0])
+    for j in range(3):
+        grad[j] = error * row[j]
+
+
+def huber_rows(n, outliers_from):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((n, 3))
+    outliers = (np.arange(n) >= outliers_from) & (rng.random(n) < 0.1)
+    return np.column_stack([X, X.sum(axis=1) + rng.standard_normal(n) + 60.0 * outliers * np.exp(X[:, 0])])
+
+
+@pytest.mark.parametrize("outliers_from", [0, 12_000, 60_000])
+def test_a_gradient_that_bends_late_is_seen_to(outliers_from):
+    """Huber's: linear in theta until the first outlier comes, and from there on by the sample of all rows."""
+    world = Problem(3, huber_gradient, row_size=4, params=[40.0])
+    rows = huber_rows(30_000, outliers_from)
+    learner = Auto(world).consume(rows[:10_000])
+    assert learner._free.widths.straight == (outliers_from > 0)
+    again = Auto.from_state(learner.to_state(), problem=world)
+    for one in (learner, again):
+        one.consume(rows[10_000:])
+    assert learner._free.widths.straight == (outliers_from > 30_000)
+    result = learner.result()
+    np.testing.assert_array_equal(again.result().params, result.params)
+    exact = scipy.optimize.root(lambda theta: huber_sum(theta, rows), np.ones(3)).x
+    assert np.abs((result.params - exact) / result.bse).max() < 0.05
+    assert result.status == "ok"
+
+
+def huber_sum(theta, rows):
+    return np.clip(rows[:, :3] @ theta - rows[:, 3], -40.0, 40.0) @ rows[:, :3]
 
 
 @pytest.mark.parametrize("shift", [3e5, 1e6, 3e6])

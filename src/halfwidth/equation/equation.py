@@ -154,3 +154,18 @@ class Equation:
             Half as many batches; an odd first one joins the first pair.
         """
         return Equation(*(in_pairs(array) for array in (self.A, self.B, self.rows)))
+
+    def merged(self, most: int) -> Equation:
+        """Return the same equation with at most so many batches, neighbours merged.
+
+        Parameters
+        ----------
+        most : int
+            The largest number of batches.
+
+        Returns
+        -------
+        Equation
+            This one, if it has no more.
+        """
+        return self if len(self.rows) <= most else self.in_pairs().merged(most)

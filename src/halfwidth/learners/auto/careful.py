@@ -66,6 +66,7 @@ class CarefulSteering(SteeredSums):
         s.J[:], s.share[:], s.P[:] = 0.0, 0.0, 0.0
         self.dither.shape(None)
         self.moving.theta[:] = start
+        self.store = self.empty_store()
         self._begin_at(start)
         self.gain.reset(1.0)
         self._first_phase()

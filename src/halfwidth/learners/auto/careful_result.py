@@ -16,12 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation import Equation, Sums
+from halfwidth.equation.errors import Errors
 from halfwidth.equation.field_errors import is_field
 from halfwidth.equation.result import FEWEST, Jackknifed
 from halfwidth.equation.wide_errors import WIDE
 from halfwidth.errors import NotEnoughData
+from halfwidth.inference.longrun import long_dependence
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto import given_status
+from halfwidth.learners.auto.excitation import Profile
 from halfwidth.learners.auto.feedback import Response
 from halfwidth.learners.auto.result import AutoResult, GivenResult
 
@@ -39,13 +43,14 @@ def shown_only(equation: Equation) -> tuple[Equation, NDArray[np.bool_]]:
 
 
 def careful_result(
-    equation: Equation, sums: Sums, weights: Vector, plain: AutoResult, response: Response
+    equation: Equation, sums: Sums, profile: Profile | None, plain: AutoResult, response: Response
 ) -> AutoResult | GivenResult:
     """The result of batch means, `plain`, with the error of k, and by the jackknife where there is a loss."""
     inside, shown = shown_only(equation)
     centre = inside.solve()[0]
     extra, slopes = np.zeros((len(shown), len(shown))), np.zeros(len(shown))
     if response.share != 0.0 and response.proportion is not None:
+        weights = np.ones(len(sums.n)) if profile is None else profile.weights
         H, U = np.tensordot(weights, sums.H, 1)[np.ix_(shown, shown)], (weights @ sums.U)[shown]
         slopes[shown] = np.linalg.solve(inside.A.sum(axis=0), H @ centre - U)
         extra = plain.n * response.proportion.variance * np.outer(slopes, slopes)
@@ -54,6 +59,16 @@ def careful_result(
     symmetric = Equation(0.5 * (inside.A + np.swapaxes(inside.A, 1, 2)), inside.B, inside.rows)
     found = Jackknifed.of(symmetric, symmetric.centred_residuals(symmetric.solve()[0]))
     return _with_far(_jackknifed(found, shown, extra, plain), slopes, extra)
+
+
+def of_kernel(found: AutoResult | GivenResult, batch_rows: int) -> tuple[str, tuple[given_status.Flag, ...]]:
+    """The jackknife's kernel over batches of so many rows, in words, and the doubt about it if there is one."""
+    if not isinstance(found, GivenResult) or not isinstance(found.errors, Errors):
+        return "", ()
+    batches, bandwidth = found.errors.batches, found.errors.bandwidth
+    doubt = long_dependence(found.n, batches, bandwidth, given_status.few_degrees(batches))
+    note = given_status.kernel_note(batches, batch_rows * found.errors.merged, bandwidth)
+    return note, () if doubt is None else (doubt,)
 
 
 def _with_far(result: AutoResult | GivenResult, slopes: Vector, extra: Vector) -> AutoResult | GivenResult:

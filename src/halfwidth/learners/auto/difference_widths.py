@@ -4,34 +4,83 @@ A thousandth of what a row moves a Newton step by, and no more than H^(-1/2) / 1
 where rows are far from the root so far, as under an exponential, their gradients are no measure. If fewer than half of
 the rows notice that, gradients jump: widths grow until a sixteenth of them do, and are n^(-1/5) / 2 of that move from
 then on. Differences go forwards and backwards in turn.
+
+A gradient that is *straight*, linear in theta, may be taken as far apart as one likes, and has to be where a column's
+mean is a million times its spread: with M the largest over coefficients of H_jj^(1/2) max(|theta_j|, a row's move),
+widths are H_jj^(-1/2) M, so that what is lost in a gradient's rounding is lost in a Hessian's. It is straight if on the
+first rows differences of the usual width add up, and on all of them those of this one.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from halfwidth.kernels.arrays import Vector
+from halfwidth.kernels.arrays import Indices, Vector
 from halfwidth.learners.auto.field import Field
 
 _WIDTH, _ROUGH_WIDTH, _FIRST_WIDTH, _WIDER = 1e-3, 0.5, 1e-4, 2.0
 _LARGEST_WIDTH = 0.01
 _MOST_WIDENINGS, _NOTICED = 48, 1.0 / 16.0
+_NEARLY_STRAIGHT, _STRAIGHT = 1e-5, 1e-9
+"""How much of the sum of differences may be left, at the usual width and at the largest one."""
+
+Pieces = tuple[Vector, Vector]
 
 
 class DifferenceWidths:
-    """The widths of the differences, and whether gradients jump."""
+    """The widths of the differences, whether gradients jump, and whether they are straight."""
 
     def __init__(self, theta_0: Vector) -> None:
         self.values = _FIRST_WIDTH * np.maximum(1.0, np.abs(theta_0))
-        self.rough = False
+        self.rough = self.straight = False
 
     def copy(self) -> DifferenceWidths:
         twin = DifferenceWidths(self.values)
-        twin.values[:], twin.rough = self.values, self.rough
+        twin.values[:], twin.rough, twin.straight = self.values, self.rough, self.straight
         return twin
 
-    def renew(self, field: Field, theta: Vector, rows: Vector, curvature: Vector, seen: int) -> None:
-        """For the next rows, with the diagonal of the Hessian sum of those seen."""
+    def expand(
+        self, field: Field, theta: Vector, rows: Vector, edges: Indices, past: tuple[Vector, int], forwards: bool
+    ) -> Pieces:
+        """The pieces of the next rows; those past have a Hessian sum of this diagonal, and are so many."""
+        curvature, seen = past
+        if self.straight:
+            pieces = self._far_apart(field, theta, rows, edges, curvature / seen)
+            if pieces is not None:
+                return pieces
+        self.straight = False
+        self._renew(field, theta, rows, curvature, seen)
+        self.values[:] = np.abs(self.values) if forwards else -np.abs(self.values)
+        pieces = field.pieces(theta, rows, edges)
+        if seen or self.rough or not self._adds_up(field, theta, rows, pieces, _NEARLY_STRAIGHT):
+            return pieces
+        usual, mean = self.values.copy(), np.diag(pieces[1].sum(axis=0)) / len(rows)
+        further = self._far_apart(field, theta, rows, edges, mean)
+        self.straight = further is not None
+        if further is None:
+            self.values[:] = usual
+            return pieces
+        return further
+
+    def _far_apart(self, field: Field, theta: Vector, rows: Vector, edges: Indices, mean: Vector) -> Pieces | None:
+        """The pieces with the largest widths; None if gradients are not straight so far."""
+        size, scale = np.sqrt(field.moments(theta, rows)[1] / len(rows)), np.sqrt(np.abs(mean))
+        seen = scale > 0.0
+        if not seen.any():
+            return None
+        largest = np.max(scale[seen] * np.abs(theta[seen]) + size[seen] / scale[seen])
+        self.values[seen] = largest / scale[seen]
+        pieces = field.pieces(theta, rows, edges)
+        return pieces if self._adds_up(field, theta, rows, pieces, _STRAIGHT) else None
+
+    def _adds_up(self, field: Field, theta: Vector, rows: Vector, pieces: Pieces, tolerance: float) -> bool:
+        """Whether a step along all coordinates changes the gradient by the sum of what steps along each do."""
+        g, H = pieces[0].sum(axis=0), pieces[1].sum(axis=0)
+        left = field.gradient(theta + self.values, rows) - g - H @ self.values
+        size = np.abs(H) @ np.abs(self.values)
+        return bool(np.all(np.abs(left) <= tolerance * size) and size[g != 0.0].all() and size.any())
+
+    def _renew(self, field: Field, theta: Vector, rows: Vector, curvature: Vector, seen: int) -> None:
         if seen:
             size = np.sqrt(field.moments(theta, rows)[1] / len(rows))
             mean = np.where(curvature != 0.0, np.abs(curvature) / seen, np.inf)
@@ -56,7 +105,3 @@ class DifferenceWidths:
                 return
             self.rough = True
             self.values[j] *= _WIDER
-
-    def turn(self, forwards: bool) -> None:
-        """Make the differences forwards, or backwards."""
-        self.values[:] = np.abs(self.values) if forwards else -np.abs(self.values)

@@ -96,6 +96,7 @@ GIVEN_SCHEMA = Schema(
         "prior": Array(("dim",), low=0.0, doc="the prior of each column"),
         "expanded_again": Whole(doc="chunks that were expanded twice"),
         "rough": Bool(doc="whether gradients jump"),
+        "straight": Bool(doc="whether gradients are linear in theta, as far as their differences show"),
         "store": _STORE,
         "sample": Named(
             {

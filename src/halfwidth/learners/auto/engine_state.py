@@ -69,9 +69,9 @@ def restore_engine(engine: SteeredSums, state: dict[str, Any]) -> None:
             array[...] = state[part][name]
     engine.gain.restore(state["gain"])
     engine.dither.restore(state["dither"])
-    engine.store = restored_store(engine.store, state["store"], "engine.store")
     engine.notes.restore(state["notes"])
     engine.excitation.restore(state["excitation"])
     engine.shares = None if state["shares"] is None else ShareSums.from_state(state["shares"])
+    engine.store = restored_store(engine.empty_store(), state["store"], "engine.store")
     if not len(engine.plan(most=1).steps):
         raise BadState("engine must leave a next chunk to be planned; nothing follows from its counts")

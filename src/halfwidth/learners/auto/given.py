@@ -11,10 +11,11 @@ of a field without a loss, at the root of the same. A prior worth about a row ar
 row first shows it, holds directions that the rows so far do not determine; it moves linearisation points and never
 enters the equation of the result. What expansions leave out is measured on a sample of rows (`row_sample`) and solved
 for, so that the result is the root of the rows' own equation for all purposes. For a loss that is known to be quadratic
-it is so exactly, and nothing is measured: there sums and prior become relative to the root whenever batches double, for
-its distance multiplies the rounding of a sum of Hessians. Rows of an open chunk are expanded for a result.
+it is so exactly, and nothing is measured; nor where differences show that the gradient is linear. There sums and prior
+become relative to the root whenever batches double, for its distance multiplies the rounding of a sum of Hessians. Rows
+of an open chunk are expanded for a result.
 
-Errors: batch jackknife under a quadratic spectral kernel (`halfwidth.equation.errors`, `field_errors`; `given_store`).
+Errors: batch jackknife under a quadratic spectral kernel (`halfwidth.equation.errors`, `field_errors`; `stores`).
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ import numpy as np
 from halfwidth.equation import restored_store
 from halfwidth.equation.field_errors import is_field
 from halfwidth.errors import BadState, Diverged
-from halfwidth.kernels.arrays import Vector
+from halfwidth.kernels.arrays import Indices, Vector
 from halfwidth.learners.auto.chunk_minimum import chunk_minimum, chunk_root, rough_minimum
 from halfwidth.learners.auto.chunk_system import ChunkSystem
 from halfwidth.learners.auto.difference_widths import DifferenceWidths
 from halfwidth.learners.auto.engine_schemas import GIVEN_SCHEMA, MOST_CHUNK_ROWS
 from halfwidth.learners.auto.field import Field, field_of
 from halfwidth.learners.auto.given_root import Root, corrected_root, linear_root
-from halfwidth.learners.auto.given_store import empty_store, power_of_two
 from halfwidth.learners.auto.row_sample import RowSample
+from halfwidth.learners.auto.stores import empty_store, power_of_two
 from halfwidth.problems import Problem
 from halfwidth.problems.row_losses import is_quadratic
 from halfwidth.state.schema import validate
@@ -83,6 +84,11 @@ class GivenRows:
         return self.widths.rough
 
     @property
+    def linear(self) -> bool:
+        """Whether the gradient is linear in theta: it is known, or differences have shown it on all rows so far."""
+        return self.quadratic or self.widths.straight
+
+    @property
     def chunk_rows(self) -> int:
         """How many rows the open chunk has when it is full, a power of two."""
         fitting = self.store.rows // _CHUNK_SHARE
@@ -112,16 +118,12 @@ class GivenRows:
     @np.errstate(over="ignore", invalid="ignore")  # what is not finite ends in Diverged
     def expand(self, rows: Vector) -> None:
         """Add the rows to the sums, expanded at the root so far or, where that is too far away, nearer to their own."""
-        if self.differences:
-            seen = self.store.rows
-            self.widths.renew(self.field, self.theta, rows, np.diag(self.store.curvature()), seen)
-            self.widths.turn(forwards=seen // self.chunk_rows % 2 == 1)
         length = self.store.length
         while self.store.free_rows < len(rows):
             self.store.merge()
         edges = self.store.edges(len(rows))
         point = self.theta
-        g, H = self.field.pieces(point, rows, edges)
+        g, H = self._pieces(rows, edges)
         added, total = H.sum(axis=0), g.sum(axis=0)
         self._watch_columns(added, len(rows))
         system = ChunkSystem(self.store.curvature() + added, self.prior)
@@ -146,8 +148,16 @@ class GivenRows:
                 "to it; scale the columns to about one, or start nearer to the solution (theta_0)"
             )
         self.theta = target
-        if self.quadratic and self.store.length > length and not self.store.single:
+        if self.linear and self.store.length > length and not self.store.single:
             self.store.rebase(linear_root(self.store, self.without_loss)[0])
+
+    def _pieces(self, rows: Vector, edges: Indices) -> tuple[Vector, Vector]:
+        """The sums of gradient and Hessian at the root so far, between the edges."""
+        if not self.differences:
+            return self.field.pieces(self.theta, rows, edges)
+        past, forwards = self.store.rows, self.store.rows // self.chunk_rows % 2 == 1
+        diagonal = np.diag(self.store.curvature())
+        return self.widths.expand(self.field, self.theta, rows, edges, (diagonal, past), forwards)
 
     def _root(self, system: ChunkSystem, b: Vector) -> Vector:
         """The root of all sums and these, with the prior; columns that no row has shown stay at theta_0."""
@@ -162,7 +172,7 @@ class GivenRows:
         """Whether what the expansion leaves out moves the root by little of its own noise."""
         if not (system.regular and np.isfinite(target).all()):
             return False
-        if self.quadratic:
+        if self.linear:
             return True
         with np.errstate(all="ignore"):
             there, squares = self.field.moments(target, rows)
@@ -186,7 +196,7 @@ class GivenRows:
 
     def root(self) -> Root:
         """The root of the rows' own equation; of gradients that jump a sample shows nothing but noise."""
-        sample = None if self.rough or self.quadratic else self.sample
+        sample = None if self.rough or self.linear else self.sample
         return corrected_root(self.store, self.without_loss, sample, self.field)
 
     def to_state(self) -> dict[str, Any]:
@@ -198,6 +208,7 @@ class GivenRows:
             "prior": self.prior.copy(),
             "expanded_again": self.expanded_again,
             "rough": self.rough,
+            "straight": self.widths.straight,
             "store": self.store.to_state(),
             "sample": self.sample.to_state(),
         }
@@ -210,6 +221,7 @@ class GivenRows:
         self.filled = len(self.chunk)
         self.widths.values[:], self.prior[:] = state["widths"], state["prior"]
         self.expanded_again, self.widths.rough = int(state["expanded_again"]), bool(state["rough"])
+        self.widths.straight = bool(state["straight"])
         self.store = restored_store(self.store, state["store"], "engine.store", rebased=True)
         self.sample.restore(state["sample"])
         if self.free_rows < 1:

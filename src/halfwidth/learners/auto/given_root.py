@@ -41,6 +41,8 @@ def linear_root(store: BatchStore, without_loss: bool) -> tuple[Vector, Vector]:
     else:
         C = whitening(0.5 * (A + A.T)).C
         inverse = C @ np.linalg.solve(C.T @ A @ C, C.T)
+    hidden = ~A.any(axis=0)  # a column that no row has shown stays where it is, to the last digit
+    inverse[hidden] = inverse[:, hidden] = 0.0
     return store.reference + inverse @ store.score(), np.asarray(inverse)
 
 

@@ -32,7 +32,7 @@ Flag = tuple[str, str]
 
 RARE = 8.0
 FEW_DEGREES = 30.0
-"""Degrees of freedom of a kernel over batches below which dependence is long: at 19, intervals covered 0.83."""
+"""Below which dependence is long: at 19, intervals covered 0.83."""
 MOST_CORRECTION = 0.25
 """Largest sampling error of the correction, in standard errors of the coefficient."""
 ROUNDING, DIFFERENCED_ERROR = 1e-14, 1e-7
@@ -64,7 +64,7 @@ class Known:
 
 def collapsed(engine: GivenRows, centre: Vector, before: Vector) -> NDArray[np.bool_]:
     """Whose curvature at the centre is a small share of what it was at the linearisation points."""
-    if engine.rough or engine.quadratic:
+    if engine.rough or engine.linear:
         return np.zeros(len(centre), dtype=np.bool_)
     return np.asarray(np.abs(engine.sample.curvatures(engine.field, centre)) < COLLAPSED * np.abs(before))
 
@@ -75,7 +75,7 @@ def conditioning(information: Vector, hidden: NDArray[np.bool_], engine: GivenRo
     Of a field without a loss, the smallest singular value.
     """
     kept = ~hidden
-    error = DIFFERENCED_ERROR if engine.differences else ROUNDING
+    error = DIFFERENCED_ERROR if engine.differences and not engine.linear else ROUNDING
     inside = information[np.ix_(kept, kept)]
     if not inside.size:
         return np.inf
@@ -93,10 +93,14 @@ def notes(known: Known) -> tuple[str, ...]:
     return (
         f"curvature: {known.curvature}",
         f"rows: {known.rows:,}, each of them behind the interval",
-        f"batches: {known.batches} of {known.batch_rows:,} rows, covariances over about "
-        f"{known.bandwidth * known.batch_rows:,.0f} rows",
+        kernel_note(known.batches, known.batch_rows, known.bandwidth),
         "feedback: declared to be none, as for all rows that are given",
     )
+
+
+def kernel_note(batches: int, batch_rows: int, bandwidth: float) -> str:
+    """Batches, and how far the kernel over them reaches, in words."""
+    return f"batches: {batches} of {batch_rows:,} rows, covariances over about {bandwidth * batch_rows:,.0f} rows"
 
 
 def coefficient_flags(known: Known) -> tuple[tuple[str, ...], ...]:
@@ -148,9 +152,13 @@ def _conditioned(known: Known) -> Flag | None:
     )
 
 
+def few_degrees(batches: int) -> float:
+    """Degrees of freedom of a kernel over so many batches below which dependence is long."""
+    return min(FEW_DEGREES, batches / 3.0)
+
+
 def _dependence(known: Known) -> Flag | None:
-    few = min(FEW_DEGREES, known.batches / 3.0)
-    found = long_dependence(known.rows, known.batches, known.bandwidth, few)
+    found = long_dependence(known.rows, known.batches, known.bandwidth, few_degrees(known.batches))
     if found is not None:
         return found
     still = np.where(known.unstable, np.nan, known.errors)

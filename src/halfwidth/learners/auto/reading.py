@@ -23,13 +23,14 @@ from halfwidth.inference.slow_dependence import reach
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import given_status, status
-from halfwidth.learners.auto.careful_result import careful_result, shown_only
+from halfwidth.learners.auto.careful_result import careful_result, of_kernel, shown_only
 from halfwidth.learners.auto.excitation import MOST_INFLATION, MOST_INFLATION_SESSIONS, Profile, drift
 from halfwidth.learners.auto.feedback import Feedback, Response
 from halfwidth.learners.auto.given import GivenRows
 from halfwidth.learners.auto.observed import Observed
 from halfwidth.learners.auto.result import AutoResult, GivenResult
 from halfwidth.learners.auto.steered import Steered
+from halfwidth.learners.auto.stores import most_means, power_of_two
 
 FEWEST_DEGREES = 2.0
 
@@ -85,10 +86,18 @@ def _variance(influences: Vector, rows: Vector, response: Response) -> tuple[Vec
     return long_run.covariance * np.outer(factors, factors), long_run.degrees_of_freedom
 
 
-def engine_profile(engine: Steered, equation: Equation) -> Profile | None:
-    """How noisy the deployed theta was in each batch."""
+def engine_profile(engine: Steered, equation: Equation, response: Response) -> Profile | None:
+    """How noisy the deployed theta was in each batch, where that matters: the data respond to it."""
+    if response.kept <= 0.0 and response.share == 0.0:
+        return None
     noise = engine.noise(equation.rows)
     return Profile.of(noise, equation.rows, MOST_INFLATION_SESSIONS if engine.careful else MOST_INFLATION)
+
+
+def shifts(engine: Steered, equation: Equation, response: Response) -> bool:
+    """Whether batches in which the deployed theta was noisier say something else."""
+    profile = engine_profile(engine, equation, response)
+    return profile is not None and profile.shifts(shown_only(equation)[0].solve()[1])
 
 
 @np.errstate(over="ignore", invalid="ignore")  # the equation refuses what is not finite
@@ -99,17 +108,17 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
     sums = engine.store.closed()
     equation = Equation.of(sums, response.J if response.kept > 0.0 else None, Q, D, response.share)
     truncations = tuple(engine.truncations)
-    profile = engine_profile(engine, equation) if response.kept > 0.0 or response.share != 0.0 else None
-    shifted = profile is not None and profile.shifts(shown_only(equation)[0].solve()[1])
-    if profile is not None:
-        equation = equation.weighted(profile.weights)
-    plain = batch_means_result(equation, sums, engine.steering.origin, response, name, truncations, engine.m)
+    most, profile = most_means(engine.dim), engine_profile(engine, equation, response)
+    shifted = shifts(engine, equation.merged(most), response)
+    equation = equation if profile is None else equation.weighted(profile.weights)
+    means = equation.merged(most)
+    plain = batch_means_result(means, sums, engine.steering.origin, response, name, truncations, engine.m)
     facts = status.Facts(
         n_seen=n_seen,
         burn_in=4 * engine.first,
         began=engine.began,
         chunk_rows=engine.m,
-        batch_rows=engine.store.length,
+        batch_rows=engine.store.length * power_of_two(len(equation.rows) / len(means.rows)),
         curvature=curvature,
         response=response,
         clipped_share=engine.clipped / engine.chunks,
@@ -124,11 +133,12 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         detect=engine.detect,
         hidden=tuple(np.flatnonzero(plain.unidentified).tolist()),
     )
-    flags, notes = status.flags(facts, plain), status.notes(facts, plain)
+    flags = status.flags(facts, plain)
     if not response.unlike:
-        return plain.with_facts(*flags, notes=notes)
-    weights = np.ones(len(sums.n)) if profile is None else profile.weights
-    return careful_result(equation, sums, weights, plain, response).with_facts(*flags, notes=notes)
+        return plain.with_facts(*flags, notes=status.notes(facts, plain))
+    found = careful_result(equation, sums, profile, plain, response)
+    kernel, doubts = of_kernel(found, engine.store.length)
+    return found.with_facts(*flags, *doubts, notes=status.notes(facts, plain, kernel))
 
 
 def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> AutoResult:

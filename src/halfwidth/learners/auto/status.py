@@ -18,6 +18,7 @@
 | `curved-response`    | batches in which the deployed theta was noisier say something else, beyond chance           |
 | `rows-changed`       | the Hessian is another than where the feedback was measured: so may its slope be            |
 | `jumping-gradient`   | the gradient jumps: differences on a chunk say little about its mean field                  |
+| `long-dependence`    | where chunks are unlike each other: a kernel over batches leaves few degrees of freedom      |
 | `exact-fit`          | the batches of some coefficient do not differ at all: there is no noise to measure          |
 | `unidentified`       | no row has shown some coefficient: its interval is refused                                  |
 """
@@ -75,15 +76,16 @@ class Facts:
     hidden: tuple[int, ...] = ()
 
 
-def notes(facts: Facts, result: BatchesResult) -> tuple[str, ...]:
-    """What was chosen, in words."""
+def notes(facts: Facts, result: BatchesResult, kernel: str = "") -> tuple[str, ...]:
+    """What was chosen, in words; `kernel` where errors are not those of batch means."""
     K = len(result.influences)
     wider = int((result.inflations(np.eye(result.params.size)) > 1.0).sum())
     said = [
         f"curvature: {facts.curvature}",
         f"rows: {facts.began:,} to find a start and settle, {result.n:,} behind the interval, "
         f"{facts.n_seen - facts.began - result.n:,} waiting to fill a chunk of {facts.chunk_rows}",
-        f"batches: {K} of {facts.batch_rows:,} rows"
+        kernel
+        or f"batches: {K} of {facts.batch_rows:,} rows"
         + (f"; longer ones for {wider} of {result.params.size} coordinates" if wider else ""),
         feedback_note(facts.response) if facts.detect else "feedback: declared to be none",
     ]

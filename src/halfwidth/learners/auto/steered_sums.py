@@ -20,6 +20,7 @@ from halfwidth.learners.auto.moments import FeedbackNotes
 from halfwidth.learners.auto.proportional import ShareSums
 from halfwidth.learners.auto.slopes import regression
 from halfwidth.learners.auto.steps import Gain, past, preconditioner
+from halfwidth.learners.auto.stores import steered_store
 from halfwidth.schedules import PowerStep
 
 STEP = PowerStep(1.0, 0.505)
@@ -28,7 +29,6 @@ _DIFFERENCED = 4
 _SHORT_CHUNK = 128
 _LARGEST_STEP = 0.35
 _SPACING, _FIRST_SPACING = 0.05, 1e-4
-_MOST_BATCHES = 64
 _ROUNDING = 1e-6
 
 
@@ -59,7 +59,7 @@ class SteeredSums:
         self.steering = Steering(
             points[0], points[1], points[2], matrices[1], matrices[2], np.zeros(1), np.zeros(dim), spacing
         )
-        self.store = BatchStore(dim, self.batch_rows, most_batches(dim), deployed=True)
+        self.store = self.empty_store()
         self.notes = FeedbackNotes(dim)
         self.excitation = Excitation()
         self.hessian_sum, self.hessian_rows = np.zeros((dim, dim)), 0.0
@@ -76,6 +76,10 @@ class SteeredSums:
     def careful(self) -> bool:
         """Whether chunks are unlike each other, and theta follows the root of all rows (`careful`)."""
         return self.shares is not None
+
+    def empty_store(self) -> BatchStore:
+        """For the sums of this engine."""
+        return steered_store(self.dim, self.batch_rows, many=self.careful)
 
     def use_hessian(self) -> None:
         """Before the first chunk: the Hessian is told after all."""
@@ -243,8 +247,3 @@ class SteeredSums:
         """The same without feedback, once they are as large as they may be."""
         ends = self.k + self.m * np.arange(1, chunks + 1)
         return np.minimum(STEP(ends), self.gain.largest / self.m)
-
-
-def most_batches(dim: int) -> int:
-    """64 batches, and 32 where their matrices would take half a gigabyte."""
-    return _MOST_BATCHES if dim <= 512 else _MOST_BATCHES // 2

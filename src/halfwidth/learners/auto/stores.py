@@ -1,0 +1,44 @@
+"""How many batches are kept, and of how many rows at first.
+
+Of given rows: batches begin with a single row, so that short streams have many. There are as many of them as can be
+deleted one by one at little cost, between 128 and 1,024; fewer where their matrices would take too much memory. Above
+512 dimensions, where a chunk would be cut into dozens of large matrices, they begin with 128 rows and are kept in
+single precision, their sum in double.
+
+Of rows that may respond: batches of at least four chunks. Batch means, which a response needs, have no use for more
+than 64; where chunks are unlike each other a kernel over 256 tells what coefficients rest on (`careful_result`).
+"""
+
+from __future__ import annotations
+
+from halfwidth.equation import BatchStore, capacity_for
+from halfwidth.equation.wide_errors import WIDE
+from halfwidth.kernels.arrays import Vector
+
+MOST_BATCHES, FEWEST_BATCHES, JACKKNIFE_FLOPS = 1_024, 128, 2.5e7
+WIDE_LENGTH = 128
+MEANS, FEWER_MEANS, KERNEL_BATCHES, KERNEL_WIDTH = 64, 32, 256, 128
+
+
+def empty_store(theta_0: Vector) -> BatchStore:
+    """The store of an engine that has seen nothing."""
+    dim = len(theta_0)
+    deleted = max(power_of_two(JACKKNIFE_FLOPS / dim**3), FEWEST_BATCHES)
+    capacity = min(capacity_for(dim, MOST_BATCHES), deleted)
+    return BatchStore(dim, WIDE_LENGTH if dim > WIDE else 1, capacity, single=dim > WIDE, reference=theta_0)
+
+
+def steered_store(dim: int, batch_rows: int, *, many: bool = False) -> BatchStore:
+    """The store of rows that may respond; with many batches for a kernel, up to 128 columns."""
+    capacity = KERNEL_BATCHES if many and dim <= KERNEL_WIDTH else most_means(dim)
+    return BatchStore(dim, batch_rows, capacity, deployed=True)
+
+
+def most_means(dim: int) -> int:
+    """How many batch means there are at most: 64, and 32 where their matrices would take half a gigabyte."""
+    return MEANS if dim <= WIDE else FEWER_MEANS
+
+
+def power_of_two(number: float) -> int:
+    """The largest one that is not above the number."""
+    return 1 << (max(int(number), 1).bit_length() - 1)
