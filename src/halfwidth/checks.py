@@ -3,11 +3,44 @@
 from __future__ import annotations
 
 import math
+from reprlib import repr as shortened
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.errors import InputError
+
+
+def check_unmasked(name: str, values: object) -> None:
+    """Raise an `InputError` where values of a masked array, or of a list of them, are masked: NumPy drops the mask."""
+    parts = values if isinstance(values, (list, tuple)) else (values,)
+    masked = sum([np.count_nonzero(part.mask) for part in parts if isinstance(part, np.ma.MaskedArray)])
+    if masked:
+        raise InputError(f"{name} must have no masked values: drop or fill them first; got {masked:,} of them")
+
+
+def check_real(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Return real numbers as float64, not copied where they are; everything else raises an `InputError`.
+
+    No number may get lost on the way: not a mask, not an imaginary part, and no date becomes a count of days.
+    """
+    check_unmasked(name, values)
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "cmM":
+            return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:  # of arrays of other packages too
+        raise InputError(f"{name} must be an array of real numbers ({error}); got {shortened(values)}") from error
+    raise InputError(f"{name} must be an array of real numbers; got {shortened(values)} of type {array.dtype}")
+
+
+def check_seed(seed: int | np.random.SeedSequence | np.random.Generator) -> np.random.Generator:
+    """Return the generator of a seed; raise an `InputError` where NumPy takes it for none."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        rule = "be an integer of at least 0, a SeedSequence or a Generator"
+        raise InputError.of("seed", rule, seed) from error
 
 
 def check_count(name: str, value: int, at_least: int = 1) -> int:
@@ -26,7 +59,7 @@ def check_positive(name: str, value: float) -> float:
 
 def check_vector(name: str, values: ArrayLike, size: int) -> NDArray[np.float64]:
     """Return a copy of `size` finite numbers; raise an `InputError` that names the argument otherwise."""
-    vector = np.array(values, dtype=np.float64)
+    vector = check_real(name, values).copy()
     if vector.shape != (size,) or not np.isfinite(vector).all():
         raise InputError.of(name, f"be {size} finite numbers", values)
     return vector

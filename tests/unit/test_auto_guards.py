@@ -134,3 +134,18 @@ def test_extreme_rows_end_in_an_error_with_advice_and_no_warnings(scale, given):
 
     with pytest.raises(Diverged, match="look for extreme values"):
         consumed() if given else told()
+
+
+@pytest.mark.parametrize(("uphill", "hessian"), [(-1.0, None), (1.0, -1.0), (-1.0, -1.0)])
+def test_a_sign_that_is_wrong_ends_in_advice_about_it(uphill, hessian):
+    rng, learner = np.random.default_rng(1), Auto(dim=2, seed=1)
+
+    def told():
+        for _ in range(200):
+            request = learner.ask()
+            rows = rng.standard_normal((request.rows, 2))
+            H = None if hessian is None else hessian * request.rows * np.eye(2)
+            learner.tell(request, [uphill * (point - rows) for point in request.points], H)
+
+    with pytest.raises(Diverged, match=r"non-finite numbers at row .*check that the gradient points uphill"):
+        told()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from halfwidth.checks import check_real
 from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.kernels.arrays import Vector
 
 
 def check_directions(direction: ArrayLike, dim: int) -> Vector:
     """Return one direction (dim,) or several (m, dim) as an array of finite numbers."""
-    v = np.asarray(direction, dtype=np.float64)
+    v = check_real("direction", direction)
     if v.ndim not in (1, 2) or v.shape[-1] != dim or not np.isfinite(v).all():
         raise InputError.of("direction", f"be finite, of shape ({dim},) or (m, {dim})", direction)
     return v

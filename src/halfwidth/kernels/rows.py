@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from halfwidth.checks import check_real
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable, kernel
@@ -87,9 +88,9 @@ def finite_rows(rows: Vector) -> int:
 
 def shaped_rows(name: str, rows: ArrayLike, size: int) -> Vector:
     """Rows as a contiguous array of shape (m, size)."""
-    array = np.ascontiguousarray(rows, dtype=np.float64)
+    array = np.ascontiguousarray(check_real(name, rows))
     if array.ndim != 2 or array.shape[1] != size:
-        raise InputError.of(name, f"have shape (m, {size})", np.shape(rows))
+        raise InputError.of(name, f"have shape (m, {size})", array.shape)
     return array
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halfwidth.checks import check_count
+from halfwidth.checks import check_count, check_real
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import Auto
@@ -158,7 +158,7 @@ def learn_world(
     auto = Auto(dim=world.dim, seed=seed, theta_0=start) if learner is None else learner
     while auto.n_seen < rows:
         request = auto.ask()
-        drawn = [np.asarray(world.step(request.theta), dtype=np.float64) for _ in range(request.rows)]
+        drawn = [check_real("step", world.step(request.theta)) for _ in range(request.rows)]
         sums = [sum(_checked(world.gradient(point, row), world.dim) for row in drawn) for point in request.points]
         auto.tell(request, np.asarray(sums))
     return auto
@@ -171,7 +171,7 @@ def _check_parts(world: object, *names: str) -> None:
 
 
 def _checked(gradient: ArrayLike, dim: int) -> Vector:
-    array = np.asarray(gradient, dtype=np.float64)
+    array = check_real("gradient", gradient)
     if array.shape != (dim,) or not np.isfinite(array).all():
         raise InputError.of("gradient", f"return {dim} finite numbers", array)
     return array
@@ -228,14 +228,14 @@ def learn_replicates(
     while learners[0].n_seen < rows:
         requests = [learner.ask() for learner in learners]
         length = requests[0].rows
-        drawn = np.asarray(world.draw(np.stack([request.theta for request in requests]), length), dtype=np.float64)
+        drawn = check_real("draw", world.draw(np.stack([request.theta for request in requests]), length))
         if drawn.ndim != 3 or drawn.shape[:2] != (count, length):
             raise InputError.of("draw", f"return rows of shape ({count}, {length}, k)", drawn.shape)
         sums = []
         for at in range(max(len(request.points) for request in requests)):
             # A request may name fewer points than another: its last one stands in, and is not told.
             points = np.stack([request.points[min(at, len(request.points) - 1)] for request in requests])
-            gradients = np.asarray(world.gradient(points, drawn), dtype=np.float64)
+            gradients = check_real("gradient", world.gradient(points, drawn))
             if gradients.shape != (count, length, world.dim):
                 rule = f"return an array of shape ({count}, {length}, {world.dim})"
                 raise InputError.of("gradient", rule, gradients.shape)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halfwidth.checks import check_count, check_vector
+from halfwidth.checks import check_count, check_seed, check_vector
 from halfwidth.errors import Diverged, InputError
 from halfwidth.kernels.arrays import Function, Indices, Vector
 from halfwidth.kernels.compile import specialise
@@ -68,15 +68,15 @@ class Trajectory(ABC):
         self.problem = problem
         self.step: Schedule = PowerStep() if step is None else step
         self.watchers = tuple(watchers)
-        self.rng = np.random.default_rng(seed)
+        self.rng = check_seed(seed)
         self.n_seen = 0
         self.warm_start = check_count("warm_start", warm_start, at_least=0)
         if warm_start > LONGEST_WARM_START:
             raise InputError.of("warm_start", f"be at most {LONGEST_WARM_START}, a buffer of rows", warm_start)
         self.burn_in = check_count("burn_in", burn_in, at_least=0)
         self._buffer = np.empty((self.warm_start, problem.row_size))
-        start = np.asarray(problem.theta_0 if theta_0 is None else theta_0, dtype=np.float64)
-        self._theta_0 = check_vector("theta_0", start, problem.dim)
+        start = problem.theta_0 if theta_0 is None else theta_0
+        self._theta_0 = check_vector("theta_0", start, problem.dim)  # type: ignore[arg-type]  # a problem has its own
         self._theta = self._theta_0.copy()
         self._total = np.zeros(problem.dim)  # of theta minus theta_0
         self._state = np.array(problem.state_0)

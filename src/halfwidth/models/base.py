@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from halfwidth.checks import check_real, check_unmasked
 from halfwidth.errors import InputError, NotEnoughData, NotIdentified
 from halfwidth.kernels.arrays import Vector
 from halfwidth.models.basis import Basis
@@ -100,11 +101,12 @@ class StreamModel(PooledModel):
         check_sizes(X, y)
         weight = None
         if sample_weight is not None:
+            check_unmasked("sample_weight", sample_weight)
             weight = check_sample_weight(sample_weight, X, dtype=np.float64)
             if (weight < 0.0).any():
                 raise InputError.of("sample_weight", "not be negative", float(weight.min()))
         if offset is not None:
-            offset = np.asarray(offset, dtype=np.float64)
+            offset = check_real("offset", offset)
             if offset.shape != (len(X),) or not np.isfinite(offset).all():
                 raise InputError.of("offset", f"be {len(X)} finite numbers", np.shape(offset))
         if fresh:

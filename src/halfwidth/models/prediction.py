@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from halfwidth.checks import check_alpha
+from halfwidth.checks import check_alpha, check_real, check_unmasked
 from halfwidth.docstrings import ALPHA, share_arguments
 from halfwidth.errors import InputError
 from halfwidth.families import Loss
@@ -146,10 +146,11 @@ def interval_errors(rows: Vector, core: Result) -> Vector:
 
 
 def check_matrix(X: Any) -> None:
-    """Refuse dictionaries, of columns or as rows, where a matrix is read."""
+    """Refuse dictionaries, of columns or as rows, and masked values where a matrix is read."""
     if isinstance(X, Mapping) or (isinstance(X, list) and X and isinstance(X[0], Mapping)):
         rule = "be a matrix or a frame here: dictionaries hold the raw columns of a model of halfwidth.fit"
         raise InputError.of("X", rule, sorted(map(str, X if isinstance(X, Mapping) else X[0])))
+    check_unmasked("X", X)
 
 
 def prediction_rows(X: Any, columns: list[str], *, named: bool, intercept: bool) -> Vector:
@@ -160,7 +161,7 @@ def prediction_rows(X: Any, columns: list[str], *, named: bool, intercept: bool)
         if missing:
             raise InputError(f"X must have the columns {columns}; missing: {missing}")
         X = X[columns]
-    rows = np.asarray(X, dtype=np.float64)
+    rows = check_real("X", X)
     if rows.ndim != 2 or rows.shape[1] != len(columns):
         raise InputError.of("X", f"have shape (m, {len(columns)})", rows.shape)
     if not np.isfinite(rows).all():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike, NDArray
 
+from halfwidth.checks import check_unmasked
 from halfwidth.errors import InputError, MissingExtra
 from halfwidth.models.prediction import check_matrix
 
@@ -65,6 +66,7 @@ else:
 def matrix_of(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
     """X, and y where it is given, as scikit-learn checks them; paths and dictionaries are refused by name."""
     check_matrix(X)
+    check_unmasked("y", y)
     if isinstance(X, (str, os.PathLike)):
         raise InputError.of(
             "X",

@@ -30,7 +30,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halfwidth.checks import check_count, check_vector
+from halfwidth.checks import check_count, check_real, check_vector
 from halfwidth.errors import InputError
 from halfwidth.inference import Result
 from halfwidth.kernels.arrays import Vector
@@ -193,8 +193,8 @@ class Problem:
         start = np.zeros(self.dim) if self.theta_0 is None else self.theta_0
         object.__setattr__(self, "theta_0", _frozen(check_vector("theta_0", start, self.dim)))
         for name in ("params", "state_0"):
-            value = getattr(self, name)
-            object.__setattr__(self, name, _frozen(check_vector(name, value, np.size(value))))
+            value = check_real(name, getattr(self, name))
+            object.__setattr__(self, name, _frozen(check_vector(name, value, value.size)))
 
     @property
     def derivative(self) -> Derivative | None:

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from halfwidth.checks import check_real
 from halfwidth.docstrings import share_arguments
 from halfwidth.errors import InputError
 from halfwidth.inference import Interval, LimitLaw, NormalLaw, Result
@@ -185,7 +186,7 @@ class Watcher(Stored, ABC):
         theta : array_like of shape (dim,)
             The iterate.
         """
-        return self.update_many(np.asarray(theta, dtype=np.float64)[None])
+        return self.update_many(check_real("theta", theta)[None])
 
     def result(self, critical: Critical = "calibrated") -> Result:
         """Everything that can be said at this moment.

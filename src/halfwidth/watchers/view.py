@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halfwidth.checks import check_count
+from halfwidth.checks import check_count, check_real
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.products import mirrored
@@ -64,9 +64,9 @@ class View:
             raise InputError.of("projection", "be given exactly when view='projection'", projection)
         if projection is None:
             return cls(name, dim)
-        matrix = np.array(projection, dtype=np.float64)
+        matrix = check_real("projection", projection).copy()
         if matrix.ndim != 2 or matrix.shape[1] != dim or not matrix.size or not np.isfinite(matrix).all():
-            raise InputError.of("projection", f"be a finite array of shape (p, {dim})", np.shape(projection))
+            raise InputError.of("projection", f"be a finite array of shape (p, {dim})", matrix.shape)
         return cls(name, dim, matrix)
 
     @property

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from halfwidth.checks import check_real
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.arguments import FINE, Cursor, Notes, Plan, told_for
@@ -119,10 +120,10 @@ def summed(gradients: ArrayLike, request: Request) -> Vector:
     points, dim = request.points.shape
     every = np.ones(request.rows)
     if isinstance(gradients, list) and len(gradients) == points:
-        arrays = [np.asarray(one, dtype=np.float64) for one in gradients]
+        arrays = [check_real("gradients", one) for one in gradients]
         if all(one.shape == (request.rows, dim) for one in arrays):
             gradients = [every @ one for one in arrays]  # stacked, they would be copied
-    array = np.asarray(gradients, dtype=np.float64)
+    array = check_real("gradients", gradients)
     if array.shape == (points, request.rows, dim):
         array = every @ array
     elif array.shape != (points, dim):
@@ -135,7 +136,7 @@ def summed(gradients: ArrayLike, request: Request) -> Vector:
 
 def told_sums(gradients: ArrayLike, dim: int) -> tuple[Vector, int]:
     """The sum of row by row gradients (rows, d), and the number of rows."""
-    array = np.asarray(gradients, dtype=np.float64)
+    array = check_real("gradients", gradients)
     if array.ndim != 2 or array.shape[1] != dim or not len(array):
         raise InputError.of("gradients", f"have shape (rows, {dim})", array.shape)
     if not np.isfinite(array).all():
@@ -154,7 +155,7 @@ def _nobody_asks(theta: Vector, row: Vector, params: Vector, grad: Vector) -> No
 
 def checked_hessian(hessian: ArrayLike, dim: int) -> NDArray[np.float64]:
     """A Hessian that the caller brings: finite, of shape (dim, dim)."""
-    array = np.asarray(hessian, dtype=np.float64)
+    array = check_real("hessian", hessian)
     if array.shape != (dim, dim) or not np.isfinite(array).all():
         raise InputError.of("hessian", f"be finite, of shape ({dim}, {dim}), summed over the rows", array.shape)
     return array

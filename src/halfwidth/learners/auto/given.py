@@ -145,7 +145,8 @@ class GivenRows:
         if not np.isfinite(target).all():
             raise Diverged(
                 f"non-finite numbers at row {self.store.rows:,}: look for extreme values in the {len(rows):,} rows up "
-                "to it; scale the columns to about one, or start nearer to the solution (theta_0)"
+                "to it; scale the columns to about one, start nearer to the solution (theta_0), or check that the "
+                "gradient points uphill"
             )
         self.theta = target
         if self.linear and self.store.length > length and not self.store.single:

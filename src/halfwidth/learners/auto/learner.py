@@ -145,7 +145,7 @@ class Auto(Engines):
             What `ask` gave.
         gradients : array_like
             On the same rows at each of the request's points, of shape (p, rows, d), or summed over the rows, (p, d).
-            With a theta of your own: at that theta, of shape (rows, d).
+            With a theta of your own: at that theta, of shape (rows, d), with as many rows in every call.
         hessian : array_like of shape (d, d), optional
             Summed over the rows, at `request.points[1]`, or at a theta of your own, which needs one. With requests it
             is given every time or never.
@@ -168,9 +168,11 @@ class Auto(Engines):
             raise InputError("tell takes a request and its gradients, or theta=, gradients= and hessian= of your own")
         with guard_of(self):
             if request is None:
-                deployed = check_vector("theta", np.asarray(theta, dtype=np.float64), self.problem.dim)
+                deployed = check_vector("theta", theta, self.problem.dim)  # type: ignore[arg-type]  # None is refused
                 self._observe(deployed, gradients, hessian)
             else:
+                if not self._mode:
+                    raise InputError("request must be the one that ask() gave last; ask first")
                 self._enter("ask")
                 assert self._conversation is not None
                 last = self._conversation.tell(request, gradients, hessian)

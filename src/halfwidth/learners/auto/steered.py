@@ -244,5 +244,5 @@ def not_finite(row: int, rows: int) -> Diverged:
     """The error for a gradient or a theta that became non-finite."""
     return Diverged(
         f"non-finite numbers at row {row:,}: look for extreme values in the {rows:,} rows up to it; scale the columns "
-        "to about one, or start nearer to the solution (theta_0)"
+        "to about one, start nearer to the solution (theta_0), or check that the gradient points uphill"
     )

@@ -38,6 +38,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from halfwidth.checks import check_real
 from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.families import make_loss
 from halfwidth.kernels.arrays import Vector
@@ -79,7 +80,7 @@ class RenewableNewton(Stored, ChunkExpander):
         group: ArrayLike | None = None,
     ) -> Self:
         """Learn from rows in order; rows of the same `group`, anywhere in the stream, may depend on each other."""
-        X = np.asarray(X, dtype=np.float64)
+        X = check_real("X", X)
         if X.ndim != 2 or X.shape[1] != self.dim:
             raise InputError.of("X", f"have shape (m, {self.dim})", X.shape)
         y = self._column("y", y, len(X))
@@ -136,7 +137,7 @@ class RenewableNewton(Stored, ChunkExpander):
         self.__dict__.update(wide.__dict__)
 
     def _column(self, name: str, values: ArrayLike, rows: int) -> Vector:
-        column = np.ascontiguousarray(values, dtype=np.float64)
+        column = np.ascontiguousarray(check_real(name, values))
         if column.shape != (rows,):
             raise InputError.of(name, f"have shape ({rows},), one number for each row of X", column.shape)
         return column

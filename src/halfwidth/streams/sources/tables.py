@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from halfwidth.checks import check_unmasked
 from halfwidth.errors import InputError
 from halfwidth.streams.block import Block, need
 from halfwidth.streams.sources.json_reader import cell_text, text_batch
@@ -172,10 +173,12 @@ def _pair(X: Any, y: Any, name: str, target: str | None) -> Any:
         table = pa.table(X)
         names, cells = table.column_names, table.columns
     else:
+        check_unmasked(f"X of {name}", X)
         matrix = np.asarray(X)
         if matrix.ndim != 2:
             raise InputError.of(f"X of {name}", "be a matrix of rows by columns", f"shape {matrix.shape}")
         names, cells = [f"x{j}" for j in range(matrix.shape[1])], [_column(column) for column in matrix.T]
+    check_unmasked(f"y of {name}", y)
     labels = _column(y) if is_series(y) else _column(np.asarray(y))
     rows = len(cells[0]) if cells else len(labels)
     if len(labels) != rows:
