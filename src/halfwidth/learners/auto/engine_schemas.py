@@ -104,6 +104,7 @@ GIVEN_SCHEMA = Schema(
                 "rows": Array(("kept", "row_size"), doc="the rows"),
                 "points": Array(("kept", "dim"), doc="where each was expanded"),
                 "weights": Array(("kept",), low=1.0, doc="how many rows each stands for"),
+                "numbers": Array(("kept",), low=0.0, doc="the number of each in the stream"),
             },
             doc="a sample of rows",
         ),

@@ -26,10 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from halfwidth.equation import restored_store
+from halfwidth.equation import Equation, restored_store
 from halfwidth.equation.field_errors import is_field
 from halfwidth.errors import BadState, Diverged
 from halfwidth.kernels.arrays import Indices, Vector
+from halfwidth.learners.auto.at_root import at_root
 from halfwidth.learners.auto.chunk_minimum import chunk_minimum, chunk_root, rough_minimum
 from halfwidth.learners.auto.chunk_system import ChunkSystem
 from halfwidth.learners.auto.difference_widths import DifferenceWidths
@@ -196,9 +197,20 @@ class GivenRows:
         return reader
 
     def root(self) -> Root:
-        """The root of the rows' own equation; of gradients that jump a sample shows nothing but noise."""
-        sample = None if self.rough or self.linear else self.sample
-        return corrected_root(self.store, self.without_loss, sample, self.field)
+        """The root of the rows' own equation."""
+        return corrected_root(self.store, self.without_loss, self.useful_sample, self.field)
+
+    def at_root(self, centre: Vector) -> Equation:
+        """The batches as they are at the root, relative to it."""
+        equation, away = Equation.of(self.store.closed(copy=not self.store.single)), centre - self.store.reference
+        if self.useful_sample is None:
+            return Equation(equation.A, equation.residuals(away), equation.rows)
+        return at_root(equation, away, centre, self.store.length, self.useful_sample, self.field)
+
+    @property
+    def useful_sample(self) -> RowSample | None:
+        """The sample of rows; None where expansions leave nothing out, or gradients jump: it would show noise."""
+        return None if self.rough or self.linear else self.sample
 
     def to_state(self) -> dict[str, Any]:
         return {

@@ -17,12 +17,13 @@ import numpy as np
 from halfwidth.equation import BatchStore
 from halfwidth.equation.field_errors import two_sided
 from halfwidth.equation.linear_algebra import whitening
+from halfwidth.equation.wide_errors import WIDE
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.field import Field
 from halfwidth.learners.auto.row_sample import RowSample
 
 ROUNDED = 1e-15
-_ROUNDS, _SETTLED = 12, 1e-6
+_ROUNDS, _SETTLED, _NEAR = 12, 1e-6, 1e-3
 
 
 class Root(NamedTuple):
@@ -35,7 +36,11 @@ class Root(NamedTuple):
 
 def linear_root(store: BatchStore, without_loss: bool) -> tuple[Vector, Vector]:
     """The root of the sums, and the inverse of their curvature on the directions that the rows determine."""
-    A = store.curvature()
+    inverse = _inverse(store.curvature(), without_loss)
+    return store.reference + inverse @ store.score(), inverse
+
+
+def _inverse(A: Vector, without_loss: bool) -> Vector:
     if without_loss:
         inverse = two_sided(A).inverse
     else:
@@ -43,25 +48,58 @@ def linear_root(store: BatchStore, without_loss: bool) -> tuple[Vector, Vector]:
         inverse = C @ np.linalg.solve(C.T @ A @ C, C.T)
     hidden = ~A.any(axis=0)  # a column that no row has shown stays where it is, to the last digit
     inverse[hidden] = inverse[:, hidden] = 0.0
-    return store.reference + inverse @ store.score(), np.asarray(inverse)
+    return np.asarray(inverse)
 
 
 def corrected_root(store: BatchStore, without_loss: bool, sample: RowSample | None, field: Field) -> Root:
     """The root of the rows' own equation: that of the sums, corrected by the sample if there is one."""
     linear, inverse = linear_root(store, without_loss)
-    scale = np.sqrt(np.abs(np.diag(inverse)))
+    if sample is None:
+        return Root(linear, _rounding(store, inverse, linear), True)
     centre, before, variance, converged = linear, math.inf, np.zeros(len(linear)), True
-    if sample is not None:
-        for _ in range(_ROUNDS):
-            left, spread = sample.remainder(field, centre)
-            variance = np.maximum(np.diag(inverse @ spread @ inverse.T), 0.0)
-            target = linear - inverse @ left
-            moved = float(np.max(np.abs(target - centre) / np.where(scale > 0.0, scale, 1.0), initial=0.0))
-            if not moved < before:
-                converged = moved <= 1.0
-                break
-            centre, before = target, moved
-            if moved <= _SETTLED:
-                break
-    rounding = np.square(inverse) @ (np.square(store.curvature()) @ np.square(centre - store.reference))
-    return Root(centre, np.sqrt(variance + ROUNDED**2 * rounding), converged)
+    for _ in range(_ROUNDS):
+        left, spread = sample.remainder(field, centre)
+        variance = np.maximum(np.diag(inverse @ spread @ inverse.T), 0.0)
+        target = linear - inverse @ left
+        moved = _size(target - centre, inverse)
+        if not moved < before:
+            converged = moved <= 1.0
+            break
+        centre, before = target, moved
+        if moved <= _SETTLED:
+            break
+    found = Root(centre, np.hypot(np.sqrt(variance), _rounding(store, inverse, centre)), converged)
+    return found if len(centre) > WIDE else _polished(found, store, without_loss, sample, field)
+
+
+def _polished(root: Root, store: BatchStore, without_loss: bool, sample: RowSample, field: Field) -> Root:
+    """By Newton steps with the Hessian at the root, where it is another than where rows were expanded."""
+    centre, before = root.centre, math.inf
+    for _ in range(_ROUNDS):
+        turned = sum((turn.sum(axis=0) for _, turn in sample.turned(field, centre)), np.zeros_like(store.curvature()))
+        if not turned.any():
+            return root._replace(centre=centre)
+        left, spread = sample.remainder(field, centre)
+        inverse = _inverse(store.curvature() + turned, without_loss)
+        step = inverse @ (store.score() - store.curvature() @ (centre - store.reference) - left)
+        moved = _size(step, inverse)
+        error = np.sqrt(np.maximum(np.diag(inverse @ spread @ inverse.T), 0.0))
+        root = Root(centre, np.hypot(error, _rounding(store, inverse, centre)), moved <= _NEAR)
+        if not moved < before:
+            return root
+        centre, before = centre + step, moved
+        if moved <= _NEAR:
+            return root._replace(centre=centre)
+    return root
+
+
+def _size(step: Vector, inverse: Vector) -> float:
+    """Of a step, in units of the diagonal of the inverse."""
+    scale = np.sqrt(np.abs(np.diag(inverse)))
+    return float(np.max(np.abs(step) / np.where(scale > 0.0, scale, 1.0), initial=0.0))
+
+
+def _rounding(store: BatchStore, inverse: Vector, centre: Vector) -> Vector:
+    """What rounding may have done to each coefficient."""
+    squares = np.square(inverse) @ (np.square(store.curvature()) @ np.square(centre - store.reference))
+    return np.asarray(ROUNDED * np.sqrt(squares))

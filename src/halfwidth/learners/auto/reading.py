@@ -197,10 +197,10 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
     """What renewable Newton says now, rows of the open chunk included."""
     engine = engine.whole()
     root = engine.root()
-    equation = Equation.of(engine.store.closed(copy=not engine.store.single))
     n, dim = engine.store.rows, len(root.centre)
-    information = engine.store.curvature()
-    residuals = equation.centred_residuals(root.centre - engine.store.reference)
+    equation = engine.at_root(root.centre)
+    information = engine.store.curvature() if dim > WIDE else equation.A.sum(axis=0)
+    residuals = equation.centred_residuals(np.zeros(dim))
     found = Jackknifed.of(equation, residuals, None if engine.without_loss else 0.5 * (information + information.T))
     errors, hidden = found.errors, found.undetermined
     df = np.where(hidden, 0.0, found.df)
@@ -225,7 +225,7 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         long_variances=steady.long_variances,
         root=root,
         errors=np.sqrt(np.diag(covariance) / n),
-        collapsed=given_status.collapsed(engine, root.centre, np.diag(information)),
+        collapsed=given_status.collapsed(engine, root.centre, np.diag(engine.store.curvature())),
         conditioning=given_status.conditioning(information, hidden, engine),
     )
     params = np.where(hidden, engine.theta, root.centre)
@@ -245,6 +245,6 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         df=df,
         settled=None
         if dim > WIDE or engine.without_loss
-        else partial(prefix_trail, equation, engine.store.reference, params, np.eye(dim)),
+        else partial(prefix_trail, equation, root.centre, params, np.eye(dim)),
     )
     return result.with_facts(*given_status.flags(told))

@@ -12,10 +12,13 @@ over its own mean, but by no less than 1 and no more than 16; a kept row stands 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.field import Field
@@ -23,6 +26,9 @@ from halfwidth.learners.auto.field import Field
 _MOST_NUMBERS = 2**21
 _MOST_ROWS, _BLOCKS = 16_384, 16
 _MOST_OFTEN = 16.0
+_AT_ONCE = 2**18
+SAME_CURVATURE = 0.02
+"""A chunk's Hessian is the same at the centre if no entry of its diagonal differs by more of itself."""
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
@@ -36,6 +42,7 @@ class RowSample:
         self._rows = np.zeros((self.capacity, row_size))
         self._points = np.zeros((self.capacity, dim))
         self._weights = np.zeros(self.capacity)
+        self._numbers = np.zeros(self.capacity)
 
     def add(self, rows: Vector, point: Vector, field: Field) -> None:
         """The next rows were expanded at the point."""
@@ -47,6 +54,7 @@ class RowSample:
         chosen = np.flatnonzero(fraction[within] < share)[: self.capacity - self.count]
         new = slice(self.count, self.count + len(chosen))
         self._rows[new], self._points[new], self._weights[new] = rows[within[chosen]], point, 1.0 / share[chosen]
+        self._numbers[new] = k[within[chosen]]
         self.count = new.stop
         self.seen += len(rows)
 
@@ -74,19 +82,51 @@ class RowSample:
         used = slice(0, self.count)
         return field.curvatures(centre, self._rows[used], self._weights[used])
 
+    def by_batch(self, length: int, batches: int) -> NDArray[np.intp]:
+        """The batch of each row, for batches of so many rows; the last one may be longer."""
+        return np.minimum(self._numbers[: self.count] // length, batches - 1.0).astype(np.intp)
+
+    def left_out(self, field: Field, centre: Vector) -> Vector:
+        """What the expansion of each row leaves out at the centre, times the rows that it stands for (count, d)."""
+        used = slice(0, self.count)
+        left = field.left_out(self._points[used], centre, self._rows[used])
+        return np.asarray(self._weights[used, None] * left)
+
+    def turned(self, field: Field, centre: Vector) -> Iterator[tuple[slice, Vector]]:
+        """By how much rows' Hessians at the centre exceed those where they were expanded, times what they stand for.
+
+        Some rows at a time (rows, d, d), and only of chunks in which that matters.
+        """
+        points, dim = self._points[: self.count], self._points.shape[1]
+        ends = np.flatnonzero(np.any(points[1:] != points[:-1], axis=1)) + 1
+        size = max(1, _AT_ONCE // dim**2)
+        for first, end in pairwise([0, *ends.tolist(), self.count]):
+            rows, weights, point = self._rows[first:end], self._weights[first:end], points[first]
+            here, there = (field.curvatures(theta, rows, weights) for theta in (point, centre))
+            if np.all(np.abs(there - here) <= SAME_CURVATURE * np.abs(here)):
+                continue
+            for at in range(0, end - first, size):
+                part = rows[at : at + size]
+                edges = np.arange(len(part) + 1)
+                turn = field.pieces(centre, part, edges)[1] - field.pieces(point, part, edges)[1]
+                yield slice(first + at, first + at + len(part)), weights[at : at + size, None, None] * turn
+
     def to_state(self) -> dict[str, Any]:
-        arrays = {"rows": self._rows, "points": self._points, "weights": self._weights}
+        arrays = {
+            "rows": self._rows,
+            "points": self._points,
+            "weights": self._weights,
+            "numbers": self._numbers,
+        }
         return {"seen": self.seen} | {name: array[: self.count].copy() for name, array in arrays.items()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Become what `to_state` described."""
         self.seen, self.count = int(state["seen"]), len(state["weights"])
         used = slice(0, self.count)
-        self._rows[used], self._points[used], self._weights[used] = (
-            state["rows"],
-            state["points"],
-            state["weights"],
-        )
+        for name, array in (("rows", self._rows), ("points", self._points), ("weights", self._weights)):
+            array[used] = state[name]
+        self._numbers[used] = state["numbers"]
 
 
 def _importance(gradients: Vector) -> Vector:
