@@ -144,6 +144,7 @@ STEERED_SCHEMA = Schema(
         "whole": Whole(doc="how many chunks in a row make differences"),
         **{name: Real(0.0) for name in ("prior_rows", "hessian_rows", "bent")},
         "usual": Real(0.0, finite=False, doc="the usual decrement of the phase before"),
+        "height": Real(0.0, doc="the mean Hessian over what first rows showed of it, at the same time"),
         **{name: Bool() for name in ("differences", "detect", "settled", "jumps")},
         "shares": Optional(Named(_SHARES, doc="where chunks are unlike each other: what the dither says")),
         "moving": Named(_tuple_of(Moving), doc="what every chunk changes"),

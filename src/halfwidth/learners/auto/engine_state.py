@@ -28,7 +28,7 @@ _WHOLE = (
     "turn",
     "whole",
 )
-_NUMBERS = ("prior_rows", "hessian_rows", "bent", "usual")
+_NUMBERS = ("prior_rows", "hessian_rows", "bent", "usual", "height")
 _SWITCHES = ("differences", "detect", "settled", "jumps")
 _ARRAYS = ("hessian_sum", "prior", "bends")
 

@@ -9,8 +9,8 @@ Rows are gathered into chunks of m; theta is deployed for a whole chunk and move
 | from 4 N0 on        | batches of the linearised equation, regression of the feedback                            |
 | every 20% more rows | a refresh: mean Hessian H, feedback J, preconditioner P = (H + J)^-1, linearisation point |
 
-N0 is the first multiple of m from max(512, 10 d, 4 m) on; while decrements are still falling, the first phase goes on.
-Steps are min(k^-0.505, 0.35 / (m + d + 1)) for the chunk's gradient sum: theta must move to show what the feedback is.
+N0 is the first multiple of m from max(512, 10 d, 4 m) on; the first phase may take longer (`first_phase`). Steps are
+min(k^-0.505, 0.35 / (m + d + 1)) for the chunk's gradient sum: theta must move to show what the feedback is.
 Once feedback is detected, over 96 renewals of theta and 32 times its gain (`feedback`), the engine is *settled*: theta
 goes past the linearisation point at every refresh, by twice what the mean of all deployed thetas lacks to it, and takes
 steps of 1/k from there: an error of J does not move a root that is at that mean (`slope_error`). A response that is
@@ -39,29 +39,25 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.equation import solution
 from halfwidth.errors import Diverged, NotIdentified
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.arguments import APPEARED, EXCURSION, NOT_FINITE
-from halfwidth.learners.auto.careful import REFRESHED, CarefulSteering
+from halfwidth.learners.auto.careful import REFRESHED
 from halfwidth.learners.auto.engine_schemas import WEIGHED_CHUNKS
-from halfwidth.learners.auto.steered_sums import BATCH_CHUNKS
+from halfwidth.learners.auto.first_phase import FirstPhase
 from halfwidth.learners.auto.steps import SHRINK
 
 FEWEST_BATCHES = 4
 _GROWTH, _FEEDBACK_GROWTH = 1.2, 1.5
 _RESTART_UNTIL = 64
-_WIDER = 4.0
-_FORGET = 0.75
-_SETTLING_CHUNKS, _FALLING = 4, 0.5
 _ROUGH = 0.1
 _MOST_TRUNCATIONS = 12
 
 
-class Steered(CarefulSteering):
+class Steered(FirstPhase):
     """Steering, and the sums of the equation, for a given dimension and number of rows per chunk."""
 
     # ---- what happens between chunks
@@ -110,36 +106,6 @@ class Steered(CarefulSteering):
             self._estimate_from_here()
         elif self.weighed is None and (self.k >= self.next_refresh or event == APPEARED):
             self._refresh()
-
-    def _moved(self, hidden: NDArray[np.bool_], gradient: Vector) -> None:
-        """The first phase: theta is the linearisation point; the mean Hessian forgets, unless steps are careful."""
-        s, last = self.steering, self.moving.H
-        kept = 1.0 if self.careful else _FORGET
-        self.hessian_sum = kept * self.hessian_sum + last
-        self.hessian_rows = kept * self.hessian_rows + self.m
-        self.store.clear()
-        if self.differences:
-            still = (np.diag(last) == 0.0) & hidden
-            s.spacing[still] *= _WIDER
-            self.jumps = self.jumps or bool(still.any())
-        self._precondition(self.hessian_sum / self.hessian_rows)
-        if self.careful:
-            self._newton_step(gradient)
-        s.point[:] = s.previous[:] = self.moving.theta
-        self.bends[:] = self.hessian_sum @ (s.point - s.origin) * (self.m / self.hessian_rows)
-        usual = float(self.moving.guard[0])
-        settling = (self.k // self.m) % _SETTLING_CHUNKS == 0
-        if self.k >= self.phase_ends and settling and usual > _FALLING * self.usual:
-            self._respace()
-            if self.careful:
-                self.phase, self.prior_rows = 2, 0.5 * self.hessian_rows
-                self._estimate_from_here()
-                return
-            self.phase, self.phase_ends = 1, self.k + 2 * self.first
-            self.next_refresh = self.k + BATCH_CHUNKS * self.m
-            self._begin_at(s.point)
-        if settling:
-            self.usual = usual
 
     def _truncate(self) -> None:
         """An excursion: theta goes back, steps shrink, the sums start afresh."""

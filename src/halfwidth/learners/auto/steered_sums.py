@@ -67,7 +67,7 @@ class SteeredSums:
         self.bends = np.zeros(dim)
         self.weighed: int | None = None  # chunks since the point moved, until the move is weighed
         self.next_refresh = self.next_feedback = 0
-        self.bent, self.settled, self.usual = 0.0, False, math.inf
+        self.bent, self.settled, self.usual, self.height = 0.0, False, math.inf, 1.0
         self.jumps = False  # whether differences of a gradient vanished where the gradient did not
         # of differences: the next chunk, and how many make them
         self.turn, self.whole = 0, 2 * self.first // chunk_rows
