@@ -37,10 +37,11 @@ class Twin:
         self.prior, self.settled = np.zeros(d), False
         self.spacing = 1e-4 * np.maximum(1.0, np.abs(self.theta))
         self.chunks, self.moves, hessians = [], [], []
-        # Moving: theta is the point, and the mean Hessian forgets by a quarter per chunk.
-        weights = []
-        while self.k < 2 * first:
-            chunk = self.next_chunk(whole=True, turn=self.count)
+        # Moving: theta is the point, and the mean Hessian forgets by a quarter per chunk; until it changes by less than
+        # a fifth within four chunks, in the median column.
+        weights, heights = [], [1.0]
+        while self.k < 2 * first or self.count % 4 or not 1 / 1.2 < heights[-1] / heights[-2] < 1.2:
+            chunk = self.next_chunk(whole=self.k < 2 * first, turn=self.count)
             hessians.append(chunk.H)
             weights = [0.75 * weight for weight in weights] + [1.0]
             self.rows_of_mean = m * sum(weights)
@@ -49,16 +50,18 @@ class Twin:
             self.point = self.theta.copy()
             self.bends = m * self.mean @ (self.point - np.array(problem.theta_0))
             self.chunks.append(chunk)
+            if self.count % 4 == 0:
+                heights.append(np.median(np.diag(self.mean) / self.prior))
         start, started_rows = self.mean * self.rows_of_mean, self.rows_of_mean
         self.origin = self.point
         self.respace(self.chunks)
         self.bends = 0.0
         # Averaging: the mean of the deployed thetas is the first linearisation point.
-        self.chunks, refresh, turn = [], self.k + 4 * m, self.count
-        while self.k < 4 * first:
+        self.chunks, refresh, turn, ends = [], self.k + 4 * m, self.count, self.k + 2 * first
+        while self.k < ends:
             self.chunks.append(self.next_chunk(whole=False, turn=turn))
             turn += 1
-            if self.k >= refresh and self.k < 4 * first:
+            if self.k >= refresh and self.k < ends:
                 refresh = self.k + max(4 * m, self.k // 5)
                 rows = started_rows + m * len(self.chunks)
                 self.precondition((start + sum(c.H for c in self.chunks)) / rows, rows)

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 import scipy.optimize
+import scipy.special
+import statsmodels.api as sm
 from numba import njit
 
 from halfwidth import Auto, Problem
+from halfwidth.equation import Equation
 from halfwidth.equation.wide_errors import WideErrors
-from halfwidth.learners.auto import difference_widths, reading, stores
+from halfwidth.learners.auto import difference_widths, given, reading, stores
 from halfwidth.learners.auto.field import DifferencedField, StaticField, field_of
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.learners.warm_start import collect_rows
@@ -240,6 +243,52 @@ def test_gradients_that_jump_end_near_the_quantile(quantile):
     np.testing.assert_allclose(result.bse, oracle, rtol=0.15)
     assert np.abs((result.params - truth) / result.bse).max() < 3.5
     assert result.status == "ok"
+
+
+def rare_events(truth, n, seed):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.ones(n), rng.standard_normal(n)])
+    return X, (rng.random(n) < scipy.special.expit(X @ truth)).astype(float)
+
+
+@MODES
+@pytest.mark.parametrize("truth", [(-5.0, 2.0), (-3.0, 2.0), (0.0, 4.0)])
+@pytest.mark.parametrize("n", [1_000, 5_000, 20_000])
+def test_errors_are_those_at_the_root_however_far_it_is_from_the_start(truth, n, gradient_only):
+    X, y = rare_events(truth, n, 1)
+    result = Auto(problem("ar-logistic", dim=2), gradient_only=gradient_only).consume(np.column_stack([X, y])).result()
+    offline = sm.Logit(y, X).fit(disp=0)
+    np.testing.assert_allclose(result.bse / offline.bse, 1.0, atol=0.15)
+    assert np.abs((result.params - offline.params) / offline.bse).max() < 0.15
+    assert result.coefficient_status == ("ok", "ok")
+
+
+def test_errors_of_batches_where_they_were_expanded_are_far_too_small(monkeypatch):
+    """The negative control."""
+    monkeypatch.setattr(
+        given, "at_root", lambda equation, away, *_: Equation(equation.A, equation.residuals(away), equation.rows)
+    )
+    X, y = rare_events((-5.0, 2.0), 1_000, 1)
+    result = Auto(problem("ar-logistic", dim=2)).consume(np.column_stack([X, y])).result()
+    assert (result.bse / sm.Logit(y, X).fit(disp=0).bse < 0.5).all()
+
+
+def test_a_few_rows_of_rare_events_are_covered():
+    world, covered = problem("ar-logistic", dim=2), []
+    for seed in range(200):
+        X, y = rare_events((-3.0, 2.0), 1_000, seed)
+        covered.append(Auto(world).consume(np.column_stack([X, y])).result().interval(np.eye(2)).covers([-3.0, 2.0]))
+    assert (np.mean(covered, axis=0) > 0.95 - 2.0 * np.sqrt(0.95 * 0.05 / 200)).all()  # 0.70 and 0.74 where expanded
+
+
+@MODES
+def test_a_column_that_separates_is_doubted_beside_others(gradient_only):
+    """The maximum is at infinity in the third coefficient; expanded where its chunk was, it had an error of 0.14."""
+    X, y = rare_events((0.0, 1.0), 1_000, 0)
+    told = (y == 1.0) & (np.random.default_rng(1).random(1_000) < 0.5)
+    rows = np.column_stack([X, told, y])
+    result = Auto(problem("ar-logistic", dim=3), gradient_only=gradient_only).consume(rows).result()
+    assert result.coefficient_status == ("ok", "ok", "separation")
 
 
 def test_a_separated_logistic_is_doubted():
