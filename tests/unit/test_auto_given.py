@@ -434,3 +434,51 @@ def test_a_quantile_of_labels_on_dummies_is_refused():
     result = Auto(problem("quantile-linear", dim=3)).consume(rows).result()
     assert np.isnan(result.bse).all()
     assert result.diagnostics.coefficient_flags == (("unidentified",),) * 3
+    assert result.status == "unidentified"
+    assert "no coefficient has an interval" in result.diagnostics.warnings[-1]
+    assert len(result.with_facts(("late", "another")).diagnostics.flags) == 2
+
+
+@pytest.mark.parametrize("shift", [1e7, 1e8])
+@pytest.mark.parametrize("constant", [True, False])
+def test_a_run_in_which_all_is_lost_in_rounding_is_ill_conditioned(shift, constant):
+    """Every coefficient was refused, and the status ok."""
+    rng = np.random.default_rng(1)
+    Z = rng.standard_normal((20_000, 2))
+    X = np.column_stack([np.ones(20_000), Z[:, 0] + shift]) if constant else Z + shift
+    result = Auto(problem("iid-linear", dim=2)).consume(np.column_stack([X, Z.sum(axis=1)])).result()
+    assert np.isnan(result.bse).all()
+    assert [name for name, _ in result.diagnostics.flags] == ["ill-conditioned", "unidentified"]
+
+
+@MODES
+@pytest.mark.parametrize(
+    ("scale", "noise", "named"),
+    [
+        (1.0, 0.0, True),
+        (0.0, 1.0, True),
+        (1e-160, 1.0, True),
+        (1e-152, 1.0, True),
+        (1.0, 1.0, False),
+        (1e-100, 1.0, False),
+        (1e8, 1e-6, False),
+    ],
+)
+def test_rows_without_noise_are_an_exact_fit(gradient_only, scale, noise, named):
+    """Intervals of width zero, or of rounding errors, had the status ok."""
+    rng = np.random.default_rng(2)
+    Z = rng.standard_normal((20_000, 2))
+    y = scale * (2.0 + Z @ [1.0, -0.5] + noise * rng.standard_normal(20_000))
+    rows = np.column_stack([np.ones(20_000), Z, y])
+    result = Auto(problem("iid-linear", dim=3), gradient_only=gradient_only).consume(rows).result()
+    assert (result.status == "exact-fit") == named, (result.status, result.bse)
+
+
+def test_equal_rows_and_a_level_without_noise_are_an_exact_fit():
+    same = Auto(problem("iid-linear", dim=1)).consume(np.tile([1.0, 2.0], (8_000, 1))).result()
+    assert (same.status, same.bse[0]) == ("exact-fit", 0.0)
+    rng = np.random.default_rng(3)
+    level = rng.random(8_000) < 0.2
+    y = np.where(level, 3.0, rng.standard_normal(8_000))
+    rows = np.column_stack([1.0 - level, level, y])
+    assert Auto(problem("iid-linear", dim=2)).consume(rows).result().status == "exact-fit"

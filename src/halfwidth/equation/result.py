@@ -8,7 +8,7 @@ direction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,10 @@ FEWEST = 2.0
 FEW, FEW_OF_ALL = 8.0, 0.75
 """With fewer of them, and less than this share of those that equal batches give, a coefficient is `rare`."""
 _AT_ONCE = 4_096
+_NO_INTERVAL = (
+    "no coefficient has an interval; each has a status of its own. Feed more rows, drop or scale columns, or start "
+    "nearer to the solution"
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class EquationResult(Result):
     """A result of the equation; where it is wide, a direction has the smallest degrees of freedom of its coefficients.
 
     `covariance` has NaN for the coefficients without an interval, `df` their degrees of freedom; no contrast has more
-    than `most_df`.
+    than `most_df`. Where no coefficient has an interval, that is the last of the warnings, by the first one's status.
 
     `errors` works in the coordinates of the equation: the coefficients are `basis` (d, k) times those. `trail` says how
     they settled, where that was asked for.
@@ -48,6 +52,12 @@ class EquationResult(Result):
     most_df: float = np.inf
     trail: Trail | None = None
 
+    def __post_init__(self) -> None:
+        if self.refusal is not None:
+            others = tuple(flag for flag in self.diagnostics.flags if flag[1] != _NO_INTERVAL)
+            flags = (*others, (self.refusal, _NO_INTERVAL))
+            object.__setattr__(self, "diagnostics", replace(self.diagnostics, flags=flags))
+
     def _trail(self) -> Trail | None:
         return self.trail
 
@@ -55,6 +65,13 @@ class EquationResult(Result):
     def refused(self) -> NDArray[np.bool_]:
         """Which coefficients have no interval."""
         return np.isnan(np.diag(self.covariance))
+
+    @property
+    def refusal(self) -> str | None:
+        """Where no coefficient has an interval, the first status that one has for it."""
+        if not self.refused.all():
+            return None
+        return next((flags[0] for flags in self.diagnostics.coefficient_flags if flags), "unidentified")
 
     def degrees_of_freedom(self, directions: Vector) -> Vector:
         """Of each direction (m, d): two moments of its own quadratic form; a coefficient's are known already."""

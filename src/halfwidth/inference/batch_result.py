@@ -47,7 +47,7 @@ def ratio_limit(batches: int, longer: int, deviations: float = _DEVIATIONS) -> f
 
 def too_short(influences: Vector, deviations: float = _DEVIATIONS) -> bool:
     """Whether, in the median coordinate, batches of twice or four times the length give more by so many deviations."""
-    noisy = influences[:, np.any(influences != 0.0, axis=0)]
+    noisy = influences[:, np.square(influences).any(axis=0)]
     plain, longer = batch_variance(noisy), in_pairs(noisy)
     for _ in range(2):
         if len(longer) < 2 or not plain.size:

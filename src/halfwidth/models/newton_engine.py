@@ -140,10 +140,9 @@ class NewtonEngine:
         if flag is not None:
             return flag
         result, _ = self.outcome(tuple(names))
-        if result.refused.all():
-            status = next((flags[0] for flags in result.diagnostics.coefficient_flags if flags), "unidentified")
-            return status, "; ".join(result.diagnostics.coefficient_advice)
-        return None
+        if result.refusal is None:
+            return None
+        return result.refusal, "; ".join(result.diagnostics.coefficient_advice)
 
     def outcome(self, names: tuple[str, ...]) -> tuple[EquationResult, Basis]:
         """The result and what it rests on; ask `failure` first."""

@@ -6,6 +6,7 @@
 | `separation`      | the curvature has vanished on the way to the estimate: the loss has no minimum             |
 | `long-dependence` | rows stay correlated over a large part of the stream                                       |
 | `ill-conditioned` | rounding, or differences of gradients, cannot tell some direction's curvature from zero    |
+| `exact-fit`       | the rows of some coefficient show no noise beyond rounding, or squares of it underflow     |
 
 | flag of a coefficient | when                                                               |
 |-----------------------|--------------------------------------------------------------------|
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation.field_errors import two_sided
+from halfwidth.equation.linear_algebra import SINGULAR
 from halfwidth.equation.stability import LONG_BATCHES
 from halfwidth.inference.longrun import hidden_dependence, long_dependence
 from halfwidth.kernels.arrays import Vector
@@ -37,6 +39,8 @@ MOST_CORRECTION = 0.25
 """Largest sampling error of the correction, in standard errors of the coefficient."""
 ROUNDING, DIFFERENCED_ERROR = 1e-14, 1e-7
 """Relative errors of a sum of Hessians, and of one made of differences of gradients."""
+NO_NOISE, UNDERFLOW = 1e-13, 1e-145
+"""Noise per row over the size of a coefficient, and standard errors, below which they are rounding errors."""
 COLLAPSED = 0.01
 """The share of a coefficient's curvature left at the estimate, below which that is on its way to infinity."""
 
@@ -53,7 +57,8 @@ class Known:
     df: Vector
     hidden: NDArray[np.bool_]
     unstable: NDArray[np.bool_]
-    changes: Vector
+    sizes: Vector
+    """Of the coefficients, or what the largest is in the units of each: per row, less than rounding is no noise."""
     long_variances: Vector
     root: Root
     errors: Vector
@@ -69,13 +74,24 @@ def collapsed(engine: GivenRows, centre: Vector, before: Vector) -> NDArray[np.b
     return np.asarray(np.abs(engine.sample.curvatures(engine.field, centre)) < COLLAPSED * np.abs(before))
 
 
+def sizes(engine: GivenRows, centre: Vector, curvature: Vector) -> Vector:
+    """How large a coefficient is or, of a loss, what the largest is in its units: those of unit curvature are alike."""
+    size, unit = np.abs(centre), np.sqrt(np.abs(curvature))
+    if engine.without_loss or not unit.any():
+        return size
+    scaled = np.divide((unit * size).max(), unit, out=np.zeros(len(unit)), where=unit > 0.0)
+    return np.asarray(np.maximum(size, scaled))
+
+
 def conditioning(information: Vector, hidden: NDArray[np.bool_], engine: GivenRows) -> float:
     """The smallest eigenvalue of the scaled curvature over its own error; below one a direction is lost in rounding.
 
-    Of a field without a loss, the smallest singular value.
+    Of a field without a loss, the smallest singular value. Over the coefficients that are determined; where there is
+    none, over those that some row has shown.
     """
-    kept = ~hidden
-    error = DIFFERENCED_ERROR if engine.differences and not engine.linear else ROUNDING
+    kept, error = ~hidden, DIFFERENCED_ERROR if engine.differences and not engine.linear else ROUNDING
+    if hidden.all():
+        kept, error = np.diag(information) != 0.0, max(error, len(hidden) * SINGULAR)
     inside = information[np.ix_(kept, kept)]
     if not inside.size:
         return np.inf
@@ -117,7 +133,7 @@ def coefficient_flags(known: Known) -> tuple[tuple[str, ...], ...]:
 
 def flags(known: Known) -> tuple[Flag, ...]:
     """What speaks against the whole run."""
-    found = (_settled(known), _separated(known), _conditioned(known), _dependence(known))
+    found = (_settled(known), _separated(known), _conditioned(known), _exact(known), _dependence(known))
     return tuple(flag for flag in found if flag is not None)
 
 
@@ -149,6 +165,17 @@ def _conditioned(known: Known) -> Flag | None:
         "ill-conditioned",
         "columns are so nearly collinear (a large mean beside a small spread does it) that some coefficients are lost "
         "in rounding. Centre and scale the columns, or give the Hessian if it comes from differences of gradients",
+    )
+
+
+def _exact(known: Known) -> Flag | None:
+    noise = known.errors * np.sqrt(known.rows)
+    if not np.any((noise <= NO_NOISE * known.sizes) | (known.errors < UNDERFLOW)):
+        return None
+    return (
+        "exact-fit",
+        "the rows that tell about some coefficient show no noise beyond rounding errors, or their squares underflow: "
+        "its interval says nothing. The target is a function of the columns there, or its unit is far too large",
     )
 
 

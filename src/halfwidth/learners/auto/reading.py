@@ -221,7 +221,7 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         df=df,
         hidden=hidden,
         unstable=steady.unstable(~refused),
-        changes=steady.rows,
+        sizes=given_status.sizes(engine, root.centre, np.diag(information)),
         long_variances=steady.long_variances,
         root=root,
         errors=np.sqrt(np.diag(covariance) / n),

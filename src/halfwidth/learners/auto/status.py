@@ -19,7 +19,7 @@
 | `rows-changed`       | the Hessian is another than where the feedback was measured: so may its slope be            |
 | `jumping-gradient`   | the gradient jumps: differences on a chunk say little about its mean field                  |
 | `long-dependence`    | where chunks are unlike each other: a kernel over batches leaves few degrees of freedom      |
-| `exact-fit`          | the batches of some coefficient do not differ at all: there is no noise to measure          |
+| `exact-fit`          | the batches of some coefficient do not differ, or by squares that underflow: no noise        |
 | `unidentified`       | no row has shown some coefficient: its interval is refused                                  |
 """
 
@@ -168,7 +168,7 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
         found.append(("jumping-gradient", text))
     found += _feedback_flags(facts)
     shown = np.delete(result.influences, facts.hidden, axis=1)
-    if not np.any(shown, axis=0).all():
+    if not np.square(shown).any(axis=0).all():
         text = (
             "the batches of some coefficient do not differ at all: there is no noise, or it cancels within a chunk, "
             "and the interval says nothing. Draw the rows at random, or feed them in another order"
