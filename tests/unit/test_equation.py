@@ -99,6 +99,25 @@ def test_state_goes_on_with_the_same_bits_and_a_foreign_one_is_refused():
         BatchStore.from_state({"kind": "other"})
 
 
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize(
+    ("field", "value", "rule"),
+    [
+        ("closed", 1e300, "sum of H"),
+        ("closed", 0.0, "sum of H"),
+        ("H", 1e30, "sum of H"),
+        ("n", 0.0, "rows in every closed batch"),
+    ],
+)
+def test_batches_that_do_not_add_up_are_refused(single, field, value, rule):
+    store = fill(BatchStore(DIM, 4, 16, deployed=True, single=single), *pieces(900), [500])
+    state = store.to_state()
+    np.testing.assert_array_equal(BatchStore.from_state(state).to_state()["closed"], state["closed"])
+    state[field].flat[0] = value
+    with pytest.raises(BadState, match=rule):
+        BatchStore.from_state(state)
+
+
 def test_another_reference_gives_the_same_root():
     arrays = pieces(500)
     store = fill(BatchStore(DIM, 4, 16, deployed=True), *arrays, [])

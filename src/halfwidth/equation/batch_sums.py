@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from halfwidth.kernels.arrays import Vector
 from halfwidth.state.fields import Array, Bool, State, Whole
 from halfwidth.state.schema import Relation, Schema
@@ -12,6 +14,7 @@ MOST_BATCHES = 2_048
 MOST_NUMBERS = 2**23
 FEWEST_BATCHES = 32
 _WIDE_NUMBERS = 220_000_000
+_ROUNDED, _ROUNDED_SINGLE = 1e-9, 1e-3
 
 
 class Sums(NamedTuple):
@@ -51,6 +54,26 @@ def _fits(state: State) -> bool:
     )
 
 
+def _has_rows(state: State) -> bool:
+    """Whether every closed batch has rows, and an open one without any has nothing else."""
+    n, open_ = state["n"], state["open"]
+    return bool(
+        (n[:open_] > 0.0).all() and (n[open_] > 0.0 or not (state["H"][open_].any() or state["b"][open_].any()))
+    )
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _adds_up(state: State) -> bool:
+    """Whether `closed` is the sum of the batches' matrices up to rounding, one of them at a time."""
+    single, closed = state["H"].dtype == np.float32, state["closed"]
+    left, size = closed.copy(), np.zeros_like(closed)
+    for H in state["H"][: state["open"] + single]:
+        left -= H
+        size += np.abs(H)
+    roots = np.sqrt(np.diag(size))
+    return bool((np.abs(left) <= (_ROUNDED_SINGLE if single else _ROUNDED) * (size + np.outer(roots, roots))).all())
+
+
 BATCH_STORE_SCHEMA = Schema(
     "batch-store",
     2,
@@ -61,7 +84,9 @@ BATCH_STORE_SCHEMA = Schema(
         "open": Whole(0, MOST_BATCHES, doc="which batch is being filled"),
         "lower": Bool(doc="whether only the lower triangle of H is kept"),
         "reference": Array(("dim",), doc="what b and T are relative to"),
-        "closed": Array(("dim", "dim"), doc="sum of H over the closed batches"),
+        "closed": Array(
+            ("dim", "dim"), doc="sum of H over the closed batches; over all, where H is in single precision"
+        ),
         "H": Array(("used", "dim", "dim"), any_width=True, doc="sums of Hessians"),
         "b": Array(("used", "dim"), doc="sums of H (l - reference) - g"),
         "T": Array(("used", "wide"), doc="sums of deployed theta - reference, where that is kept"),
@@ -70,5 +95,9 @@ BATCH_STORE_SCHEMA = Schema(
         "moved": Array(("used",), low=0.0, doc="rows since the linearisation point moved"),
     },
     {"used": lambda s: s["open"] + 1},
-    (Relation("have its batches within its capacity, and its shapes from its dimension", _fits),),
+    (
+        Relation("have its batches within its capacity, and its shapes from its dimension", _fits),
+        Relation("have rows in every closed batch, and nothing where there are none", _has_rows),
+        Relation("have in `closed` the sum of H, up to rounding", _adds_up),
+    ),
 )

@@ -78,5 +78,7 @@ def recast(store: BatchStore | BucketStore, M: Vector, factor: float) -> None:
             H[:] = factor * (M.T @ H @ M)
     b[:] = factor * (b @ M)
     if isinstance(store, BatchStore):
-        store._closed = factor * (M.T @ store._closed @ M)
+        if store.single:
+            store._closed = factor * (M.T @ store._closed @ M)
+        store.reset_closed()
         store.reference = np.asarray(np.linalg.solve(M, store.reference), dtype=np.float64)

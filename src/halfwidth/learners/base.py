@@ -217,8 +217,8 @@ class Learner(Trajectory):
         state : dict
             What `to_state` gave.
         problem : Problem
-            The problem of the run, which `Auto` may have run without. Functions are not part of a state: the caller
-            brings them.
+            The problem of the run, which `Auto` may have run without. Functions are not part of a state, and are not
+            compared: the caller brings the same ones. Give each problem of your own a name, which is.
 
         Returns
         -------
@@ -228,7 +228,8 @@ class Learner(Trajectory):
         Raises
         ------
         BadState
-            The state breaks a rule, or is of another kind of learner or of another problem; nothing was built.
+            The state breaks a rule, or is of another kind of learner, or of a problem with another name, dimension,
+            row size or parameters; nothing was built.
         """
         return restored_learner(cls, state, problem)
 

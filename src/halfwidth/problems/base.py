@@ -125,7 +125,7 @@ class Problem:
     state_0 : array_like, default ()
         The initial memory of the sampler.
     name : str, default "custom"
-        The name of the problem.
+        The name of the problem. A saved state is taken by a problem of the same name only, so give each its own.
     settings : mapping, optional
         What tables show as the parameters of the problem.
     solve : callable, optional
