@@ -28,7 +28,8 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.asking import Request, checked_hessian, told_problem, told_sums
 from halfwidth.learners.auto.engines import Declared, Engines
 from halfwidth.learners.auto.observed import Observed
-from halfwidth.learners.auto.reading import given_result, observed_result, steered_result
+from halfwidth.learners.auto.observed_result import observed_result
+from halfwidth.learners.auto.reading import given_result, steered_result
 from halfwidth.learners.auto.steered_sums import STEP
 from halfwidth.learners.learner_state import State, learner_schema, restored_learner
 from halfwidth.learners.trajectory import Seed

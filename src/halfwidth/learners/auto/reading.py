@@ -27,7 +27,6 @@ from halfwidth.learners.auto.careful_result import careful_result, of_kernel, sh
 from halfwidth.learners.auto.excitation import MOST_INFLATION, MOST_INFLATION_SESSIONS, Profile, drift
 from halfwidth.learners.auto.feedback import Feedback, Response
 from halfwidth.learners.auto.given import GivenRows
-from halfwidth.learners.auto.observed import Observed
 from halfwidth.learners.auto.result import AutoResult, GivenResult
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.learners.auto.stores import most_means, power_of_two
@@ -139,30 +138,6 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
     found = careful_result(equation, sums, profile, plain, response)
     kernel, doubts = of_kernel(found, engine.store.length)
     return found.with_facts(*flags, *doubts, notes=status.notes(facts, plain, kernel))
-
-
-def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> AutoResult:
-    """What an observed engine says now."""
-    response = engine.response(detect)
-    sums: Sums = engine.sums()
-    equation = Equation.of(sums, response.J if response.kept > 0.0 else None)
-    result = batch_means_result(equation, sums, engine.origin, response, name, (), engine.m)
-    facts = status.Facts(
-        n_seen=n_seen,
-        burn_in=engine.rows_needed,
-        began=n_seen - result.n,
-        chunk_rows=engine.m,
-        batch_rows=engine.store.length,
-        curvature="the Hessian that was told",
-        response=response,
-        clipped_share=0.0,
-        bent=0.0,
-        restarts=0,
-        detect=detect,
-        dithers=False,
-        hidden=tuple(np.flatnonzero(result.unidentified).tolist()),
-    )
-    return result.with_facts(*status.flags(facts, result), notes=status.notes(facts, result))
 
 
 class Jackknifed(NamedTuple):

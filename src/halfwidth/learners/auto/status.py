@@ -101,7 +101,7 @@ def notes(facts: Facts, result: BatchesResult, kernel: str = "") -> tuple[str, .
 def feedback_note(seen: Response) -> str:
     """What is known of the feedback, in words."""
     if seen.evidence == 0.0:
-        return f"feedback: not looked for yet, for that takes {2 * len(seen.J) + 8:,} chunks: no correction"
+        return f"feedback: not seen; that takes {2 * len(seen.J) + 8:,} chunks, and a theta that moves: no correction"
     if seen.proportion is not None:
         error = math.sqrt(seen.proportion.variance)
         kind = "the data respond to theta" if seen.detected else "no significant feedback"
