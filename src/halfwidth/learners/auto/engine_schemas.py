@@ -16,6 +16,8 @@ NOTES = 128
 """Chunks that are noted before they are folded into the moments."""
 WEIGHED_CHUNKS = 8
 """Chunks over which a move of the linearisation point is weighed."""
+REMEMBERED = 4
+"""Sums that are kept of an optimiser of one's own: after 4 calls, and after the last three powers of 2, n / 8 and more."""
 
 _STORE = Nested(BatchStore.SCHEMA, doc="the linearised equation in batches")
 _VECTOR, _MATRIX = Array(("dim",)), Array(("dim", "dim"))
@@ -47,6 +49,7 @@ _WIDE = {
     "wide": lambda s: 3 * _dim(s) + 1,
     "double": lambda s: 2 * _dim(s),
     "triple": lambda s: 3 * _dim(s),
+    "told": lambda s: (3 * _dim(s) + 1) ** 2 + _dim(s) + 2,
 }
 
 
@@ -59,7 +62,9 @@ def _notes_fit(state: State) -> bool:
 
 
 def _calls_fit(state: State) -> bool:
-    return bool(state["store"]["n"].sum() == state["m"] * state["chunks"])
+    counts = state["before"][:, (3 * _dim(state) + 1) ** 2 - 1]
+    remembered = (counts >= 0.0).all() and (4.0 * counts[1] <= state["chunks"]) and counts[0] <= state["chunks"]
+    return bool(remembered and state["store"]["n"].sum() == state["m"] * state["chunks"])
 
 
 def _sample_fits(state: State) -> bool:
@@ -114,7 +119,7 @@ GIVEN_SCHEMA = Schema(
 )
 OBSERVED_SCHEMA = Schema(
     "auto-observed",
-    3,
+    4,
     {
         "m": Whole(1, 1 << 40, doc="rows of a call"),
         "origin": Array(("dim",), doc="the theta of the first call"),
@@ -125,11 +130,12 @@ OBSERVED_SCHEMA = Schema(
         "trace": Array(("dim",), doc="a moving average of theta, less the origin"),
         "products": Array((2,), doc="of the offsets with themselves and with those of the call before"),
         "total": Array(("dim",), doc="the sum of the offsets"),
+        "before": Array((REMEMBERED, "told"), doc="moments, products and total after 4 calls and after the last powers of 2"),
     },
     _WIDE,
     (
         _NOTED,
-        Relation("have `m` rows of each of its `chunks`", _calls_fit),
+        Relation("have `m` rows of each of its `chunks`, and remember no more than a quarter of them", _calls_fit),
     ),
     title="engine of `auto` for somebody else's iterates",
 )

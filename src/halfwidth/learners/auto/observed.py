@@ -1,9 +1,14 @@
 """The engine of `auto` for an optimiser of the user's own: it does not steer, and adds up the same equation.
 
 Every call tells what was deployed, theta, and the sums over its rows of gradient and Hessian there: theta is its own
-linearisation point. What expansions at a wandering theta leave out cannot be measured, so the first quarter of the
-batches is left out of the result. There is no dither to tell feedback from correlated noise: what least squares sees is
-corrected for, and never called detected.
+linearisation point. What expansions at a wandering theta leave out cannot be corrected for, so the first quarter of the
+batches is left out of the result.
+
+There is no dither to tell feedback from correlated noise: what least squares sees is corrected for, and never called
+detected. Gradients are put back to the origin by the mean Hessian, as in `feedback`: each call's own one would make a
+response of the bend of the loss. All calls after the first four, whose theta may be anywhere, say whether there is a
+response; the bend along the way from a far start looks like one, so it is then fitted again, to the calls since the
+power of two that is between an eighth and a quarter of all.
 """
 
 from __future__ import annotations
@@ -17,13 +22,14 @@ from halfwidth.equation import Sums, restored_store
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.absorb import follow
-from halfwidth.learners.auto.engine_schemas import OBSERVED_SCHEMA
+from halfwidth.learners.auto.engine_schemas import OBSERVED_SCHEMA, REMEMBERED
 from halfwidth.learners.auto.feedback import Response, regress
-from halfwidth.learners.auto.moments import FeedbackNotes
+from halfwidth.learners.auto.moments import FeedbackNotes, Moments
 from halfwidth.learners.auto.stores import steered_store
 from halfwidth.state.schema import validate
 
 BATCH_CHUNKS, FEWEST_BATCHES = 4, 8
+SKIPPED = 4
 _LEFT_OUT = 0.25
 
 
@@ -40,6 +46,7 @@ class Observed:
         self.last, self.trace = theta.copy(), np.zeros(dim)
         self.products = np.zeros(2)  # of the offsets: with themselves, and with those of the chunk before
         self.total = np.zeros(dim)  # of the offsets
+        self.before = np.zeros((REMEMBERED, len(self._so_far())))  # the sums after 4 calls, and after the last powers of 2
 
     @property
     def rows_needed(self) -> int:
@@ -57,13 +64,20 @@ class Observed:
         store.sums.n[at] += rows
         store.note()
         page = self.notes.blank()
-        page.gradient[0], page.offset[0], page.dither[0] = gradient - hessian @ offset, offset, 0.0
+        page.gradient[0], page.offset[0], page.dither[0] = gradient, offset, 0.0
         follow(offset, 0.0, self.trace, page.lag[0])
         self.notes.note(np.zeros(1), np.zeros(len(theta)), np.zeros(len(theta)))
         self.products += (offset @ offset, offset @ (self.last - self.origin))
         self.total += offset
         self.last = theta.copy()
         self.chunks += 1
+        if self.chunks & (self.chunks - 1) == 0:
+            self.before[1:] = np.concatenate([self.before[2:], [self._so_far()]])
+        if self.chunks == SKIPPED:
+            self.before[0] = self._so_far()
+
+    def _so_far(self) -> Vector:
+        return np.concatenate([self.notes.moments().products.ravel(), self.products, self.total])
 
     def sums(self) -> Sums:
         """The batches that count."""
@@ -71,16 +85,32 @@ class Observed:
         first = int(_LEFT_OUT * len(batches.n))
         return Sums(*(array[first:] for array in batches))
 
-    def response(self, detect: bool) -> Response:
-        """The feedback as it is seen now; theta is renewed as often as its offsets decorrelate."""
-        dim = len(self.origin)
+    def moments(self, hessian: Vector, late: bool) -> Moments:
+        """Sums over the calls after the first four, or over the late ones; theta is renewed as often as it decorrelates."""
+        d, none = len(hessian), Moments.none(len(hessian))
+        size = none.products.size
+        since = self._so_far() - self.before[int(late)]
+        back = np.eye(len(none.products))
+        back[:d, d : 2 * d] = -self.m * hessian
+        moments = replace(none, products=back @ since[:size].reshape(back.shape) @ back.T)
+        total = since[size + 2 :]
+        here, lagged = since[size : size + 2] - total @ total / max(moments.chunks, 1)
+        share = 1.0 - lagged / here if here > 0.0 else 0.0
+        return replace(moments, renewals=moments.chunks * float(np.clip(share, 0.0, 1.0)))
+
+    def response(self, detect: bool) -> tuple[Response, Vector]:
+        """The feedback as it is seen now, and the spread V of the thetas in which it was looked for."""
+        hessian = self.store.curvature() / self.store.rows
         if not detect:
-            return Response(np.zeros((dim, dim)), 0.0, 0.0)
-        moments = self.notes.moments()
-        here, before = self.products - self.total @ self.total / max(self.chunks, 1)
-        share = 1.0 - before / here if here > 0.0 else 0.0
-        renewals = self.chunks * float(np.clip(share, 0.0, 1.0))
-        return regress(replace(moments, renewals=renewals), self.store.curvature() / self.store.rows, self.m)
+            return Response(np.zeros_like(hessian), 0.0, 0.0), np.zeros_like(hessian)
+        moments = self.moments(hessian, late=False)
+        response = regress(moments, hessian, self.m)
+        if response.suspected:
+            sums = self.sums()
+            hessian = sums.H.sum(axis=0) / sums.n.sum()
+            moments = self.moments(hessian, late=True)
+            response = regress(moments, hessian, self.m)
+        return response, moments.centred(self.m)[1]
 
     def to_state(self) -> dict[str, Any]:
         return {
@@ -94,6 +124,7 @@ class Observed:
             "trace": self.trace.copy(),
             "products": self.products.copy(),
             "total": self.total.copy(),
+            "before": self.before.copy(),
         }
 
     @classmethod
@@ -104,5 +135,5 @@ class Observed:
         engine.notes.restore(state["notes"])
         engine.chunks = int(state["chunks"])
         engine.last[:], engine.trace[:] = state["last"], state["trace"]
-        engine.products[:], engine.total[:] = state["products"], state["total"]
+        engine.products[:], engine.total[:], engine.before[:] = state["products"], state["total"], state["before"]
         return engine

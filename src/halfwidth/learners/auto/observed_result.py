@@ -4,9 +4,9 @@
 |----------------------|---------------------------------------------------------------------------------------------|
 | `not-settled`        | expansions at the told thetas may have moved some coefficient by more than half a standard   |
 |                      | error (`expansions`)                                                                        |
-| `feedback-undecided` | no response is seen, but one as large as the error of its slope J would move the root by     |
-|                      | more than its standard error in a typical direction: its `leverage` is more than 1 for each  |
-|                      | coefficient. Thetas that settle without feedback have 0.1 to 0.4                            |
+| `feedback-undecided` | no response is seen, but one as large as the error of its slope J would move the root: its   |
+|                      | `leverage` is more than 3 for each coefficient. That is 0.1 to 0.8 where theta follows its   |
+|                      | noise about the root, and above 1,000 where it stays far away                               |
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from __future__ import annotations
 import numpy as np
 
 from halfwidth.equation import Equation
+from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.careful_result import shown_only
 from halfwidth.learners.auto.expansions import left_out
-from halfwidth.learners.auto.feedback import Response
 from halfwidth.learners.auto.observed import Observed
 from halfwidth.learners.auto.reading import batch_means_result
 from halfwidth.learners.auto.result import AutoResult
 from halfwidth.learners.auto.slope_error import leverage
 
-MOST_LEFT_OUT, MOST_LEVERAGE = 0.5, 1.0
+MOST_LEFT_OUT, MOST_LEVERAGE = 0.5, 3.0
 
 
 def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> AutoResult:
     """What an observed engine says now."""
-    response = engine.response(detect)
+    response, spread = engine.response(detect)
     sums = engine.sums()
     equation = Equation.of(sums, response.J if response.kept > 0.0 else None)
     result = batch_means_result(equation, sums, engine.origin, response, name, (), engine.m)
@@ -47,31 +47,33 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
         dithers=False,
         hidden=tuple(np.flatnonzero(result.unidentified).tolist()),
     )
-    doubts = trajectory_flags(engine, result, response, detect)
+    doubts = _curved(equation, sums.T, engine.origin, result, response.kept > 0.0)
+    if detect and response.kept == 0.0 and not response.rejected:
+        shown = ~result.unidentified
+        near = sums._replace(T=sums.T[:, shown])
+        away = leverage(spread[np.ix_(shown, shown)], near, (result.params - engine.origin)[shown])
+        doubts += _unseen(away / shown.sum())
     return result.with_facts(*status.flags(facts, result), *doubts, notes=status.notes(facts, result))
 
 
-def trajectory_flags(engine: Observed, result: AutoResult, response: Response, detect: bool) -> list[status.Flag]:
-    """What speaks against the thetas that were told."""
-    every, sums, centre = engine.store.closed(), engine.sums(), result.params - engine.origin
-    equation, shown = shown_only(Equation.of(every, response.J if response.kept > 0.0 else None))
-    away = (every.T / every.n[:, None] - centre)[:, shown]
-    found: list[status.Flag] = []
-    covariance, first = result.covariance[np.ix_(shown, shown)], len(every.n) - len(sums.n)
-    moved = left_out(equation, away, first, covariance, response.kept > 0.0)
-    if moved > MOST_LEFT_OUT:
-        text = (
-            f"the thetas that were told are so far from the estimate that a curved loss may have moved it by {moved:.1f} "
-            "standard errors. Run on from the estimate: tell thetas near it to a new learner"
-        )
-        found.append(("not-settled", text))
-    if detect and response.kept == 0.0 and not response.rejected:
-        spread = engine.notes.moments().centred(engine.m)[1][np.ix_(shown, shown)]
-        near = sums._replace(T=sums.T[:, shown])
-        if leverage(spread, near, centre[shown]) > MOST_LEVERAGE * len(away[0]):
-            text = (
-                "theta moved too little, or stayed too far from the estimate, to show whether the data respond to it. "
-                "Run on from the estimate, with steps about it, or declare feedback='none' if data cannot respond"
-            )
-            found.append(("feedback-undecided", text))
-    return found
+def _curved(equation: Equation, T: Vector, origin: Vector, result: AutoResult, fitted: bool) -> list[status.Flag]:
+    inside, shown = shown_only(equation)
+    away = T / equation.rows[:, None] - (result.params - origin)
+    moved = left_out(inside, away[:, shown], result.covariance[np.ix_(shown, shown)], fitted)
+    if moved <= MOST_LEFT_OUT:
+        return []
+    text = (
+        f"the thetas that were told are so far from the estimate that a curved loss may have moved it by {moved:.1f} "
+        "standard errors. Run on from the estimate: tell a new learner thetas near it"
+    )
+    return [("not-settled", text)]
+
+
+def _unseen(leverage_each: float) -> list[status.Flag]:
+    if 0.0 <= leverage_each <= MOST_LEVERAGE:  # negative where V is rounding: theta stood still
+        return []
+    text = (
+        "theta moved too little, or stayed too far from the estimate, to show whether the data respond to it. Run on "
+        "from the estimate with steps about it, or declare feedback='none' if data cannot respond"
+    )
+    return [("feedback-undecided", text)]
