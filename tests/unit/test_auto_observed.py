@@ -2,49 +2,22 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from benchmarks.own_thetas import MILD, SKEWED, WIDE, told
 from scipy.stats import binom
 
-from halfwidth import Auto
 from halfwidth.equation import Equation
 from halfwidth.learners.auto.expansions import STEEPEST, left_out
 from halfwidth.learners.auto.observed import Observed
-
-SKEWED, MILD = (-3.0, 2.0), (-0.5, 1.0)
-WIDE = (-1.0, 1.0, 0.5, -0.5, 0.25)
-
-
-def told(seed, truth, step, *, logistic=False, share=0.0, newton=False, feedback=None, calls=312):
-    """A run from 0 with steps step / sqrt(k + 1), or of least squares; `share` of the prediction comes back in y."""
-    rng, truth, dim = np.random.default_rng(seed), np.array(truth), len(truth)
-    learner, theta, H_sum, b_sum = Auto(dim=dim, feedback=feedback), np.zeros(dim), np.eye(dim), np.zeros(dim)
-    for k in range(calls):
-        X = np.c_[np.ones(64), rng.standard_normal((64, dim - 1))]
-        if logistic:
-            p = expit(X @ theta)
-            error, weights = p - (rng.random(64) < expit(X @ truth)), p * (1.0 - p)
-        else:
-            error, weights = X @ theta - (X @ truth + share * (X @ theta) + rng.standard_normal(64)), np.ones(64)
-        H = (X.T * weights) @ X
-        learner.tell(theta=theta, gradients=error[:, None] * X, hessian=H)
-        H_sum, b_sum = H_sum + H, b_sum + H @ theta - error @ X
-        theta = np.linalg.solve(H_sum, b_sum) if newton else theta - step / np.sqrt(k + 1.0) * (error @ X) / 64
-    return learner.result(), truth / (1.0 - share)
 
 
 def names(result):
     return {name for name, _ in result.diagnostics.flags}
 
 
-@pytest.mark.parametrize(
-    ("step", "most"), [(0.0, 0), (0.02, 3), (0.2, 0), (1.0, 0)], ids=["frozen", "slow", "as-in-the-docs", "faster"]
-)
-def test_a_curved_loss_is_doubted_where_theta_is_not_at_the_root(step, most):
-    """Such runs were ok, up to 475 standard errors off; `most` of 25 have so wide an interval that they may be."""
-    runs = [told(seed, SKEWED, step, logistic=True) for seed in range(25)]
-    calm = [result.interval().covers(truth) for result, truth in runs if not names(result)]
-    assert len(calm) <= most
-    assert np.all(calm)
+@pytest.mark.parametrize("step", [0.0, 0.02, 0.2, 1.0], ids=["frozen", "slow", "as-in-the-docs", "faster"])
+def test_a_curved_loss_is_doubted_where_theta_is_not_at_the_root(step):
+    """Such runs were ok, up to 475 standard errors off."""
+    assert all(names(told(seed, SKEWED, step, logistic=True)[0]) for seed in range(25))
     declared = [told(seed, SKEWED, step, logistic=True, feedback="none")[0] for seed in range(10)]
     assert all("not-settled" in names(result) for result in declared)
 
@@ -65,8 +38,8 @@ def test_a_theta_that_stands_still_cannot_show_feedback(step):
     [
         (SKEWED, {"step": 0.2}),
         (WIDE, {"step": 0.2}),
-        (WIDE, {"step": 0.0, "newton": True}),
-        (MILD, {"step": 0.0, "newton": True, "logistic": True}),
+        (WIDE, {"step": None}),
+        (MILD, {"step": None, "logistic": True}),
         (WIDE, {"step": 2.0, "logistic": True}),
         (SKEWED, {"step": 5.0, "logistic": True}),
     ],
@@ -84,7 +57,7 @@ def test_feedback_that_theta_shows_on_its_way_is_corrected_for():
     """Two thirds of such runs covered, status ok."""
     runs = [told(seed, SKEWED, 0.2, share=0.5) for seed in range(60)]
     calm = np.array([result.interval().covers(root) for result, root in runs if not names(result)])
-    assert len(calm) >= 20
+    assert len(calm) >= 10
     assert calm.sum(axis=0).min() >= binom.ppf(0.005, len(calm), 0.95)
     naive = [told(seed, SKEWED, 0.2, share=0.5, feedback="none") for seed in range(10)]
     assert sum(result.interval().covers(root).all() for result, root in naive) <= 5

@@ -17,7 +17,7 @@ NOTES = 128
 WEIGHED_CHUNKS = 8
 """Chunks over which a move of the linearisation point is weighed."""
 REMEMBERED = 4
-"""Sums that are kept of an optimiser of one's own: after 4 calls, and after the last three powers of 2, n / 8 and more."""
+"""Sums kept along somebody else's trajectory: after 4 calls, and after the last three powers of 2."""
 
 _STORE = Nested(BatchStore.SCHEMA, doc="the linearised equation in batches")
 _VECTOR, _MATRIX = Array(("dim",)), Array(("dim", "dim"))
@@ -130,7 +130,9 @@ OBSERVED_SCHEMA = Schema(
         "trace": Array(("dim",), doc="a moving average of theta, less the origin"),
         "products": Array((2,), doc="of the offsets with themselves and with those of the call before"),
         "total": Array(("dim",), doc="the sum of the offsets"),
-        "before": Array((REMEMBERED, "told"), doc="moments, products and total after 4 calls and after the last powers of 2"),
+        "before": Array(
+            (REMEMBERED, "told"), doc="moments, products and total after 4 calls and after the last powers of 2"
+        ),
     },
     _WIDE,
     (

@@ -37,12 +37,12 @@ def left_out(equation: Equation, away: Vector, covariance: Vector, fitted: bool)
 
     `away` (K, d) has the u_k, `covariance` is that of the centre, per row, and `fitted` says whether J is used.
     """
-    rows, K, n = equation.rows, len(equation.rows), equation.rows.sum()
+    rows, K, n = equation.rows, len(equation.rows), float(equation.rows.sum())
     A, total = equation.A / rows[:, None, None], equation.rows @ away
     mean = np.tensordot(rows / n, A, 1)
     metric = 0.5 * (mean + mean.T)
     distance = len(mean) * float(rows @ np.sum(away @ metric * away, axis=1)) / n
-    bound = 0.5 * STEEPEST * distance / float(np.trace(metric @ covariance)) * math.sqrt(n)
+    bound: float = 0.5 * STEEPEST * distance / float(np.trace(metric @ covariance)) * math.sqrt(n)
     s = away @ metric @ total
     centred = s - rows @ s / n
     spread = rows @ centred**2

@@ -6,9 +6,9 @@ batches is left out of the result.
 
 There is no dither to tell feedback from correlated noise: what least squares sees is corrected for, and never called
 detected. Gradients are put back to the origin by the mean Hessian, as in `feedback`: each call's own one would make a
-response of the bend of the loss. All calls after the first four, whose theta may be anywhere, say whether there is a
-response; the bend along the way from a far start looks like one, so it is then fitted again, to the calls since the
-power of two that is between an eighth and a quarter of all.
+response of the bend of the loss. The response is fitted to all calls after the first four, whose theta may be anywhere.
+The bend along the way from a far start looks like one, too: so, where late calls, those since the power of two that is
+between an eighth and a quarter of all, say otherwise beyond chance, it is fitted to these alone.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Observed:
         self.last, self.trace = theta.copy(), np.zeros(dim)
         self.products = np.zeros(2)  # of the offsets: with themselves, and with those of the chunk before
         self.total = np.zeros(dim)  # of the offsets
-        self.before = np.zeros((REMEMBERED, len(self._so_far())))  # the sums after 4 calls, and after the last powers of 2
+        self.before = np.zeros(
+            (REMEMBERED, len(self._so_far()))
+        )  # the sums after 4 calls, and after the last powers of 2
 
     @property
     def rows_needed(self) -> int:
@@ -86,7 +88,7 @@ class Observed:
         return Sums(*(array[first:] for array in batches))
 
     def moments(self, hessian: Vector, late: bool) -> Moments:
-        """Sums over the calls after the first four, or over the late ones; theta is renewed as often as it decorrelates."""
+        """Sums over calls after the first four, or the late ones; theta is renewed as often as it decorrelates."""
         d, none = len(hessian), Moments.none(len(hessian))
         size = none.products.size
         since = self._so_far() - self.before[int(late)]
@@ -106,10 +108,12 @@ class Observed:
         moments = self.moments(hessian, late=False)
         response = regress(moments, hessian, self.m)
         if response.suspected:
-            sums = self.sums()
-            hessian = sums.H.sum(axis=0) / sums.n.sum()
-            moments = self.moments(hessian, late=True)
-            response = regress(moments, hessian, self.m)
+            left = regress(self.moments(hessian + response.J, late=True), hessian, self.m)
+            if response.rejected or left.suspected:
+                sums = self.sums()
+                hessian = sums.H.sum(axis=0) / sums.n.sum()
+                moments = self.moments(hessian, late=True)
+                response = regress(moments, hessian, self.m)
         return response, moments.centred(self.m)[1]
 
     def to_state(self) -> dict[str, Any]:

@@ -4,9 +4,9 @@
 |----------------------|---------------------------------------------------------------------------------------------|
 | `not-settled`        | expansions at the told thetas may have moved some coefficient by more than half a standard   |
 |                      | error (`expansions`)                                                                        |
-| `feedback-undecided` | no response is seen, but one as large as the error of its slope J would move the root: its   |
-|                      | `leverage` is more than 3 for each coefficient. That is 0.1 to 0.8 where theta follows its   |
-|                      | noise about the root, and above 1,000 where it stays far away                               |
+| `feedback-undecided` | a response as large as the error of its slope J, whether one is seen or not, would move the  |
+|                      | root far: its `leverage` is more than 3 for each coefficient. That is 0.1 to 0.8 where theta |
+|                      | follows its noise about the root, and above 1,000 where it stays far away                   |
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
         hidden=tuple(np.flatnonzero(result.unidentified).tolist()),
     )
     doubts = _curved(equation, sums.T, engine.origin, result, response.kept > 0.0)
-    if detect and response.kept == 0.0 and not response.rejected:
+    if detect and not response.rejected:
         shown = ~result.unidentified
         near = sums._replace(T=sums.T[:, shown])
         away = leverage(spread[np.ix_(shown, shown)], near, (result.params - engine.origin)[shown])
@@ -73,7 +73,7 @@ def _unseen(leverage_each: float) -> list[status.Flag]:
     if 0.0 <= leverage_each <= MOST_LEVERAGE:  # negative where V is rounding: theta stood still
         return []
     text = (
-        "theta moved too little, or stayed too far from the estimate, to show whether the data respond to it. Run on "
+        "theta moved too little, or stayed too far from the estimate, to show how the data respond to it. Run on "
         "from the estimate with steps about it, or declare feedback='none' if data cannot respond"
     )
     return [("feedback-undecided", text)]
