@@ -229,6 +229,19 @@ def quantile_gradient(theta, row, params, grad):
         grad[j] = ((1.0 if row[d] < eta else 0.0) - params[0]) * row[j]
 
 
+@pytest.mark.parametrize(
+    ("quantile", "n", "status"),
+    [(0.5, 1_000, "ok"), (0.9, 5_000, "jumping-gradient"), (0.99, 30_000, "jumping-gradient")],
+)
+def test_an_extreme_quantile_is_doubted(quantile, n, status):
+    """Differences over the few rows beyond it show the density badly: 0.99 of 30,000 rows covered 0.56."""
+    rng = np.random.default_rng(2)
+    X = np.column_stack([np.ones(n), rng.standard_normal((n, 2))])
+    world = Problem(3, quantile_gradient, row_size=4, params=[quantile])
+    result = Auto(world).consume(np.column_stack([X, X.sum(axis=1) + rng.standard_normal(n)])).result()
+    assert result.status == status
+
+
 @pytest.mark.parametrize("quantile", [0.5, 0.9])
 def test_gradients_that_jump_end_near_the_quantile(quantile):
     from scipy.special import ndtri

@@ -12,6 +12,7 @@ from halfwidth.equation import Equation, Sums
 from halfwidth.equation.errors import Errors, jackknife_errors
 from halfwidth.equation.field_errors import field_errors
 from halfwidth.equation.prefix import prefix_trail
+from halfwidth.equation.result import FEWEST
 from halfwidth.equation.stability import stability
 from halfwidth.equation.wide_errors import WIDE, WideErrors, wide_errors
 from halfwidth.errors import NotEnoughData
@@ -30,8 +31,6 @@ from halfwidth.learners.auto.given import GivenRows
 from halfwidth.learners.auto.result import AutoResult, GivenResult
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.learners.auto.stores import most_means, power_of_two
-
-FEWEST_DEGREES = 2.0
 
 
 def batch_means_result(
@@ -179,7 +178,7 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
     found = Jackknifed.of(equation, residuals, None if engine.without_loss else 0.5 * (information + information.T))
     errors, hidden = found.errors, found.undetermined
     df = np.where(hidden, 0.0, found.df)
-    refused = hidden | (df < FEWEST_DEGREES)
+    refused = hidden | (df < FEWEST)
     covariance = n * found.covariance
     covariance[refused] = np.nan
     covariance[:, refused] = np.nan
@@ -201,6 +200,7 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         root=root,
         errors=np.sqrt(np.diag(covariance) / n),
         collapsed=given_status.collapsed(engine, root.centre, np.diag(engine.store.curvature())),
+        jumping=engine.sample.counting(engine.field, root.centre) if engine.rough else np.inf,
         conditioning=given_status.conditioning(information, hidden, engine),
     )
     params = np.where(hidden, engine.theta, root.centre)
@@ -208,7 +208,7 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         params,
         covariance,
         n,
-        StudentLaw(float(np.median(df[~refused])) if not refused.all() else FEWEST_DEGREES),
+        StudentLaw(float(np.median(df[~refused])) if not refused.all() else FEWEST),
         name,
         Diagnostics(
             float(np.min(df[~refused], initial=np.inf)),

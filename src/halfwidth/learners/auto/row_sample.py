@@ -92,6 +92,14 @@ class RowSample:
         left = field.left_out(self._points[used], centre, self._rows[used])
         return np.asarray(self._weights[used, None] * left)
 
+    def counting(self, field: Field, centre: Vector) -> float:
+        """How many of all rows the squares of the gradient at the centre rest on, of the coefficient with fewest."""
+        squares = np.square(field.gradients(centre, self._rows[: self.count]))
+        weights = self._weights[: self.count]
+        once, twice = weights @ squares, weights @ np.square(squares)
+        seen = twice > 0.0
+        return float(np.min(np.square(once[seen]) / twice[seen], initial=np.inf))
+
     def turned(self, field: Field, centre: Vector) -> Iterator[tuple[slice, Vector]]:
         """By how much rows' Hessians at the centre exceed those where they were expanded, times what they stand for.
 
