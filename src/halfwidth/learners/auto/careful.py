@@ -6,7 +6,7 @@ mean Hessian overshoots: steps are clipped. Where more than `UNLIKE` of the firs
 *careful* from then on. Everything begins again at theta_0, or at the root if estimation had begun, with no steps but
 
 - in the first phase, renewable Newton: every chunk moves theta by P_n g / n, P_n the inverse of the mean Hessian of all
-  n rows, those of the chunk too, with a prior worth a chunk for each column;
+  n rows, those of the chunk too, with a prior worth eight chunks for each column;
 - later, theta and the linearisation point at the root of all sums, which moves with every chunk, or with every 0.2% of
   the rows.
 

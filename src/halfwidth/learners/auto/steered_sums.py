@@ -30,6 +30,7 @@ _SHORT_CHUNK = 128
 _LARGEST_STEP = 0.35
 _SPACING, _FIRST_SPACING = 0.05, 1e-4
 _ROUNDING = 1e-6
+_PRIOR_CHUNKS = 8
 
 
 class SteeredSums:
@@ -104,7 +105,7 @@ class SteeredSums:
 
     def _precondition(self, H: Vector) -> None:
         appeared = (self.prior == 0.0) & (np.diag(H) != 0.0)
-        worth = self.m if self.careful else math.sqrt(self.m)
+        worth = _PRIOR_CHUNKS * self.m if self.careful else math.sqrt(self.m)
         self.prior[appeared] = np.abs(np.diag(H))[appeared] * worth
         rows = max(self.hessian_rows + self.store.rows, 1.0)
         self.steering.P[:] = preconditioner(H, self.steering.J, self.prior / rows)
