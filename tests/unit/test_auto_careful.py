@@ -124,14 +124,16 @@ def test_the_error_of_the_share_is_that_of_moving_it():
 
 
 def test_the_jackknife_has_more_batches_than_there_are_batch_means():
-    """Four are merged into one here: dependence outlasts a batch, and one batch knows much about the rare event."""
+    """Where dependence outlasts a batch, and one batch knows much about the rare event, they are merged."""
     learner = hw.Auto(problem("table-linear", epsilon=0.5), seed=3).run(30_000)
     errors, sums = learner.result().errors, learner._steered.store.closed()
     assert len(sums.n) > 100
-    assert errors.merged == 4
-    assert errors.batches == len(sums.n) // 4
+    assert errors.batches == len(sums.n) // errors.merged
     notes = learner.result().diagnostics.notes
-    assert any(note.startswith(f"batches: {errors.batches} of 1,024 rows, covariances over") for note in notes)
+    assert any(
+        note.startswith(f"batches: {errors.batches} of {256 * errors.merged:,} rows, covariances over")
+        for note in notes
+    )
 
 
 def test_rows_that_stay_alike_for_a_thousand_rows_are_doubted():

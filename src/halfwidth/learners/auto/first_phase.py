@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from halfwidth.errors import Diverged
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.careful import CarefulSteering
 from halfwidth.learners.auto.steered_sums import BATCH_CHUNKS
@@ -42,6 +43,11 @@ class FirstPhase(CarefulSteering):
         self.bends[:] = self.hessian_sum @ (s.point - s.origin) * (self.m / self.hessian_rows)
         usual = float(self.moving.guard[0])
         settling = (self.k // self.m) % _SETTLING_CHUNKS == 0
+        if self.k >= self.phase_ends and np.diag(self.hessian_sum).max() <= 0.0 and self.hessian_sum.any():
+            raise Diverged(
+                f"no step goes downhill: in {self.k:,} rows the mean Hessian is negative in every coordinate. Check that "
+                "the gradient points uphill"
+            )
         if self.k >= self.phase_ends and settling and usual > _FALLING * self.usual and self._levels_off():
             self._respace()
             if self.careful:
