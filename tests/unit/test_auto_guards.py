@@ -147,5 +147,5 @@ def test_a_sign_that_is_wrong_ends_in_advice_about_it(uphill, hessian):
             H = None if hessian is None else hessian * request.rows * np.eye(2)
             learner.tell(request, [uphill * (point - rows) for point in request.points], H)
 
-    with pytest.raises(Diverged, match="(?i)check that the gradient points uphill"):
+    with pytest.raises(Diverged, match=r"(?i)check that the gradient points uphill"):
         told()

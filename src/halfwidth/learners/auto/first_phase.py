@@ -45,8 +45,8 @@ class FirstPhase(CarefulSteering):
         settling = (self.k // self.m) % _SETTLING_CHUNKS == 0
         if self.k >= self.phase_ends and np.diag(self.hessian_sum).max() <= 0.0 and self.hessian_sum.any():
             raise Diverged(
-                f"no step goes downhill: in {self.k:,} rows the mean Hessian is negative in every coordinate. Check that "
-                "the gradient points uphill"
+                f"no step goes downhill: in {self.k:,} rows the mean Hessian is negative in every coordinate. Check "
+                "that the gradient points uphill"
             )
         if self.k >= self.phase_ends and settling and usual > _FALLING * self.usual and self._levels_off():
             self._respace()
