@@ -556,3 +556,13 @@ def test_rare_events_are_not_estimated_on_the_way_to_them():
         z.append((result.params - [-5.0, 2.0]) / result.bse)
     assert np.abs(np.mean(z, axis=0)).max() < 0.25 + 2.5 / np.sqrt(30)
     assert (np.abs(z) < 4.0).all()
+
+
+def test_a_watcher_of_theta_that_takes_no_steps_is_doubted():
+    """Theta is the root of the rows before it, and theta_0 at first: an average of that covered one in twenty."""
+    rows = rows_of(LINEAR, 20_000)
+    for feedback, doubt in (("none", "no-steps"), ("detect", "ok")):
+        watcher = OverlappingBatchMeans(LINEAR.dim)
+        learner = Auto(LINEAR, watchers=[watcher], feedback=feedback).consume(rows)
+        assert learner.result(watcher=watcher).status == doubt
+        assert learner.result().status == "ok"

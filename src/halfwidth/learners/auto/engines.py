@@ -187,6 +187,10 @@ class Engines(OwnResult):
                 self._conversation.settle()
         return self._steered
 
+    def _takes_steps(self) -> bool:
+        """Whether theta takes steps, whose path a watcher can make an interval of."""
+        return self._free is None and (self._steered is None or not self._steered.careful)
+
     def _facts(self) -> dict[str, Any]:
         engine = self._steered_so_far()
         return {} if engine is None else {"capped_share": engine.clipped / max(engine.chunks, 1)}

@@ -30,6 +30,7 @@ from halfwidth.learners.auto.engines import Declared, Engines
 from halfwidth.learners.auto.observed import Observed
 from halfwidth.learners.auto.observed_result import observed_result
 from halfwidth.learners.auto.reading import given_result, steered_result
+from halfwidth.learners.auto.status import NO_STEPS
 from halfwidth.learners.auto.steered_sums import STEP
 from halfwidth.learners.learner_state import State, learner_schema, restored_learner
 from halfwidth.learners.trajectory import Seed
@@ -206,7 +207,7 @@ class Auto(Engines):
 
     def result(self, watcher: Watcher | None = None, critical: Critical = "calibrated") -> Result:
         if watcher is not None or critical != "calibrated":
-            return super().result(watcher, critical)
+            return super().result(watcher, critical).with_facts(*() if self._takes_steps() else (NO_STEPS,))
         guard_of(self).check()
         engine = self._steered_so_far()
         if engine is not None:

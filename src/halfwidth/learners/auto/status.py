@@ -35,6 +35,11 @@ from halfwidth.learners.auto.feedback import LARGE_GAIN, LARGEST_GAIN, Response
 
 Flag = tuple[str, str]
 
+NO_STEPS: Flag = (
+    "no-steps",
+    "theta follows the root of all rows here and takes no steps: what a watcher makes of its path is no interval. Ask "
+    "result() without a watcher",
+)
 FEW_BATCHES = 16
 MOST_CLIPPED, MOST_CLIPPED_UNUSED = 0.2, 0.4
 """Shares of clipped steps; the second where noise is correlated, J = 0 and the loss quadratic: no step matters then."""
