@@ -11,7 +11,7 @@ from halfwidth import Auto, Problem
 from halfwidth.equation import Equation
 from halfwidth.equation.wide_errors import WideErrors
 from halfwidth.learners.auto import difference_widths, given, reading, stores
-from halfwidth.learners.auto.field import DifferencedField, StaticField, field_of
+from halfwidth.learners.auto.field import DifferencedField, JacobianField, StaticField, field_of
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.problems import problem
@@ -87,9 +87,23 @@ def test_sums_of_pieces_are_those_of_their_rows(name):
             weights = np.linspace(0.5, 2.0, 700)
             diagonal = np.diag(np.tensordot(weights, row_H, axes=1))
             np.testing.assert_allclose(field.curvatures(theta, rows, weights), diagonal, rtol=tolerance)
+            weighted = np.add.reduceat(weights[:, None, None] * row_H, edges[:-1])
+            found = field.weighted(theta, rows, weights, edges)
+            np.testing.assert_allclose(found, weighted, rtol=tolerance, atol=tolerance)
     total, squares = fields[0].moments(theta, rows)
     np.testing.assert_allclose(total, row_g.sum(axis=0), rtol=1e-12)
     np.testing.assert_allclose(squares, np.square(row_g).sum(axis=0), rtol=1e-12)
+
+
+def test_weighted_sums_of_a_jacobian_are_those_of_its_rows():
+    world = problem("garnet-td", dim=3)
+    rows, theta, edges = rows_of(world, 700), np.linspace(-0.5, 0.7, 3), np.array([0, 1, 3, 133, 700])
+    field, weights = field_of(world, np.ones(3), differences=False), np.linspace(0.5, 2.0, 700)
+    assert isinstance(field, JacobianField)
+    each = field.pieces(theta, rows, np.arange(701))[1]
+    expected = np.add.reduceat(weights[:, None, None] * each, edges[:-1])
+    np.testing.assert_allclose(field.weighted(theta, rows, weights, edges), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(field.curvatures(theta, rows, weights), np.diag(expected.sum(axis=0)), rtol=1e-12)
 
 
 def wavy_gradient(theta, row, params, grad):

@@ -31,7 +31,6 @@ def at_root(equation: Equation, away: Vector, centre: Vector, length: int, sampl
     np.subtract.at(residuals, batch, sample.left_out(field, centre))
     if len(centre) <= WIDE:
         A = A.copy()
-        for part, turn in sample.turned(field, centre):
-            first = np.flatnonzero(np.diff(batch[part], prepend=-1))
-            A[batch[part][first]] += np.add.reduceat(turn, first)
+        for batches, turn in sample.turned(field, centre, equation.A.sum(axis=0), batch):
+            A[batches] += turn
     return Equation(A, residuals, equation.rows)

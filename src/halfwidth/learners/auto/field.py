@@ -12,6 +12,8 @@ No symmetry is assumed: in a game the field is not a gradient of anything.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -72,6 +74,10 @@ class Field(ABC):
     def curvatures(self, theta: Vector, rows: Vector, weights: Vector) -> Vector:
         """The diagonal of the weighted sum of the rows' Hessians (d,)."""
 
+    @abstractmethod
+    def weighted(self, theta: Vector, rows: Vector, weights: Vector, edges: Indices) -> Vector:
+        """The weighted sums of the rows' Hessians (pieces, d, d) between the edges."""
+
     def hessian(self, theta: Vector, rows: Vector) -> Vector:
         """The sum of the Hessians of all rows."""
         return np.asarray(self.pieces(theta, rows, np.array([0, len(rows)]))[1][0])
@@ -96,6 +102,14 @@ class StaticField(Field):
         expansion = expand_at(self.problem, theta, rows)
         return np.asarray((weights * expansion.weights) @ np.square(expansion.directions) + weights @ expansion.shifts)
 
+    def weighted(self, theta: Vector, rows: Vector, weights: Vector, edges: Indices) -> Vector:
+        expansion = expand_at(self.problem, theta, rows)
+        own, totals = expansion.directions * (weights * expansion.weights)[:, None], []
+        for a, b in pairwise(edges.tolist()):
+            totals.append(own[a:b].T @ expansion.directions[a:b])
+            totals[-1].flat[:: len(theta) + 1] += weights[a:b] @ expansion.shifts[a:b]
+        return np.array(totals)
+
 
 class JacobianField(Field):
     """With the problem's own Jacobian, which need not be symmetric."""
@@ -119,11 +133,22 @@ class JacobianField(Field):
 
     def curvatures(self, theta: Vector, rows: Vector, weights: Vector) -> Vector:
         found = np.zeros(len(theta))
-        for at in range(0, len(rows), _AT_ONCE):
-            part = slice(at, at + _AT_ONCE)
-            _, H = self.pieces(theta, rows[part], np.arange(len(rows[part]) + 1))
+        for part, H in self._row_by_row(theta, rows):
             found += weights[part] @ np.diagonal(H, axis1=1, axis2=2)
         return found
+
+    def weighted(self, theta: Vector, rows: Vector, weights: Vector, edges: Indices) -> Vector:
+        totals = np.zeros((len(edges) - 1, len(theta), len(theta)))
+        piece = np.searchsorted(edges, np.arange(len(rows)), side="right") - 1
+        for part, H in self._row_by_row(theta, rows):
+            np.add.at(totals, piece[part], weights[part, None, None] * H)
+        return totals
+
+    def _row_by_row(self, theta: Vector, rows: Vector) -> Iterator[tuple[slice, Vector]]:
+        """The derivative of every row, some rows at a time."""
+        for at in range(0, len(rows), _AT_ONCE):
+            part = slice(at, at + _AT_ONCE)
+            yield part, self.pieces(theta, rows[part], np.arange(len(rows[part]) + 1))[1]
 
     def _scratch(self, rows: int) -> Scratch:
         dim = self.problem.dim
@@ -155,6 +180,16 @@ class DifferencedField(Field):
             there[j] += width
             found[j] = ((weights @ self.gradients(there, rows)) - here)[j] / (there[j] - theta[j])
         return found
+
+    def weighted(self, theta: Vector, rows: Vector, weights: Vector, edges: Indices) -> Vector:
+        totals = np.empty((len(edges) - 1, len(theta), len(theta)))
+        here = self.gradients(theta, rows)
+        for j, width in enumerate(self.widths):
+            there = theta.copy()
+            there[j] += width
+            moved = (self.gradients(there, rows) - here) * (weights / (there[j] - theta[j]))[:, None]
+            totals[:, :, j] = np.add.reduceat(moved, edges[:-1])
+        return totals
 
 
 def field_of(problem: Problem, widths: Vector, *, differences: bool) -> Field:

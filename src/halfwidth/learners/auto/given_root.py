@@ -76,7 +76,8 @@ def _polished(root: Root, store: BatchStore, without_loss: bool, sample: RowSamp
     """By Newton steps with the Hessian at the root, where it is another than where rows were expanded."""
     centre, before = root.centre, math.inf
     for _ in range(_ROUNDS):
-        turned = sum((turn.sum(axis=0) for _, turn in sample.turned(field, centre)), np.zeros_like(store.curvature()))
+        turns = (turn[0] for _, turn in sample.turned(field, centre, store.curvature()))
+        turned = sum(turns, np.zeros_like(store.curvature()))
         if not turned.any():
             return root._replace(centre=centre)
         left, spread = sample.remainder(field, centre)

@@ -26,9 +26,8 @@ from halfwidth.learners.auto.field import Field
 _MOST_NUMBERS = 2**21
 _MOST_ROWS, _BLOCKS = 16_384, 16
 _MOST_OFTEN = 16.0
-_AT_ONCE = 2**18
-SAME_CURVATURE = 0.02
-"""A chunk's Hessian is the same at the centre if no entry of its diagonal differs by more of itself."""
+SAME_CURVATURE = 0.0005
+"""A chunk's Hessian is the same at the centre if no entry of its diagonal differs by more of that of all rows."""
 _GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 
@@ -100,24 +99,26 @@ class RowSample:
         seen = twice > 0.0
         return float(np.min(np.square(once[seen]) / twice[seen], initial=np.inf))
 
-    def turned(self, field: Field, centre: Vector) -> Iterator[tuple[slice, Vector]]:
+    def turned(
+        self, field: Field, centre: Vector, total: Vector, batch: NDArray[np.intp] | None = None
+    ) -> Iterator[tuple[NDArray[np.intp], Vector]]:
         """By how much rows' Hessians at the centre exceed those where they were expanded, times what they stand for.
 
-        Some rows at a time (rows, d, d), and only of chunks in which that matters.
+        For one chunk after the other, the batches of its rows and the sums over each (batches, d, d); over all its rows
+        without batches. Only of chunks in which that matters for the total of all rows' Hessians.
         """
-        points, dim = self._points[: self.count], self._points.shape[1]
+        points = self._points[: self.count]
         ends = np.flatnonzero(np.any(points[1:] != points[:-1], axis=1)) + 1
-        size = max(1, _AT_ONCE // dim**2)
         for first, end in pairwise([0, *ends.tolist(), self.count]):
             rows, weights, point = self._rows[first:end], self._weights[first:end], points[first]
             here, there = (field.curvatures(theta, rows, weights) for theta in (point, centre))
-            if np.all(np.abs(there - here) <= SAME_CURVATURE * np.abs(here)):
+            if np.all(np.abs(there - here) <= SAME_CURVATURE * np.abs(np.diag(total))):
                 continue
-            for at in range(0, end - first, size):
-                part = rows[at : at + size]
-                edges = np.arange(len(part) + 1)
-                turn = field.pieces(centre, part, edges)[1] - field.pieces(point, part, edges)[1]
-                yield slice(first + at, first + at + len(part)), weights[at : at + size, None, None] * turn
+            own = np.zeros(end - first, dtype=np.intp) if batch is None else batch[first:end]
+            begins = np.flatnonzero(np.diff(own, prepend=-1))
+            edges = np.append(begins, end - first)
+            there, here = (field.weighted(theta, rows, weights, edges) for theta in (centre, point))
+            yield own[begins], there - here
 
     def to_state(self) -> dict[str, Any]:
         arrays = {
