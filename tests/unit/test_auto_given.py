@@ -10,7 +10,7 @@ from numba import njit
 from halfwidth import Auto, Problem
 from halfwidth.equation import Equation
 from halfwidth.equation.wide_errors import WideErrors
-from halfwidth.learners.auto import difference_widths, given, reading, stores
+from halfwidth.learners.auto import at_root, difference_widths, given, given_root, reading, stores
 from halfwidth.learners.auto.field import DifferencedField, JacobianField, StaticField, field_of
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.learners.warm_start import collect_rows
@@ -298,6 +298,16 @@ def test_errors_of_batches_where_they_were_expanded_are_far_too_small(monkeypatc
     X, y = rare_events((-5.0, 2.0), 1_000, 1)
     result = Auto(problem("ar-logistic", dim=2)).consume(np.column_stack([X, y])).result()
     assert (result.bse / sm.Logit(y, X).fit(disp=0).bse < 0.5).all()
+
+
+@pytest.mark.parametrize(("start", "status"), [((0.0, 0.0), "not-settled"), ((-5.0, 2.0), "ok")])
+def test_of_many_columns_errors_of_other_places_are_doubted(monkeypatch, start, status):
+    for module in (stores, reading, at_root, given_root):
+        monkeypatch.setattr(module, "WIDE", 1)
+    X, y = rare_events((-5.0, 2.0), 3_000, 1)
+    result = Auto(problem("ar-logistic", dim=2), theta_0=start).consume(np.column_stack([X, y])).result()
+    assert isinstance(result.errors, WideErrors)
+    assert result.status == status
 
 
 def test_a_few_rows_of_rare_events_are_covered():

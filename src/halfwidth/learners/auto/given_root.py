@@ -24,6 +24,7 @@ from halfwidth.learners.auto.row_sample import RowSample
 
 ROUNDED = 1e-15
 _ROUNDS, _SETTLED, _NEAR = 12, 1e-6, 1e-3
+_MOST_BENT = 0.2
 
 
 class Root(NamedTuple):
@@ -69,7 +70,9 @@ def corrected_root(store: BatchStore, without_loss: bool, sample: RowSample | No
         if moved <= _SETTLED:
             break
     found = Root(centre, np.hypot(np.sqrt(variance), _rounding(store, inverse, centre)), converged)
-    return found if len(centre) > WIDE else _polished(found, store, without_loss, sample, field)
+    if len(centre) > WIDE:  # too many to move batches to the root (`at_root`): errors are those of other places
+        return found._replace(converged=converged and sample.bent(field, centre) <= _MOST_BENT)
+    return _polished(found, store, without_loss, sample, field)
 
 
 def _polished(root: Root, store: BatchStore, without_loss: bool, sample: RowSample, field: Field) -> Root:

@@ -107,18 +107,29 @@ class RowSample:
         For one chunk after the other, the batches of its rows and the sums over each (batches, d, d); over all its rows
         without batches. Only of chunks in which that matters for the total of all rows' Hessians.
         """
-        points = self._points[: self.count]
-        ends = np.flatnonzero(np.any(points[1:] != points[:-1], axis=1)) + 1
-        for first, end in pairwise([0, *ends.tolist(), self.count]):
-            rows, weights, point = self._rows[first:end], self._weights[first:end], points[first]
+        for part, point in self._chunks():
+            rows, weights = self._rows[part], self._weights[part]
             here, there = (field.curvatures(theta, rows, weights) for theta in (point, centre))
             if np.all(np.abs(there - here) <= SAME_CURVATURE * np.abs(np.diag(total))):
                 continue
-            own = np.zeros(end - first, dtype=np.intp) if batch is None else batch[first:end]
+            own = np.zeros(len(rows), dtype=np.intp) if batch is None else batch[part]
             begins = np.flatnonzero(np.diff(own, prepend=-1))
-            edges = np.append(begins, end - first)
+            edges = np.append(begins, len(rows))
             there, here = (field.weighted(theta, rows, weights, edges) for theta in (centre, point))
             yield own[begins], there - here
+
+    def bent(self, field: Field, centre: Vector) -> float:
+        """By what share of itself the curvature of all rows is another at the centre, where it changes most."""
+        here = sum(field.curvatures(point, self._rows[part], self._weights[part]) for part, point in self._chunks())
+        size = np.where(here != 0.0, np.abs(here), np.inf)
+        return float(np.max(np.abs(self.curvatures(field, centre) - here) / size, initial=0.0))
+
+    def _chunks(self) -> Iterator[tuple[slice, Vector]]:
+        """The rows that were expanded at one point, and the point, for all of them."""
+        points = self._points[: self.count]
+        ends = np.flatnonzero(np.any(points[1:] != points[:-1], axis=1)) + 1
+        for first, end in pairwise([0, *ends.tolist(), self.count]):
+            yield slice(first, end), points[first]
 
     def to_state(self) -> dict[str, Any]:
         arrays = {
