@@ -198,3 +198,37 @@ def test_gradients_alone_show_the_same():
     ok, covered = coefficients(world, result)
     assert ok.sum() >= 3
     assert covered.sum() >= ok.sum() - 1
+
+
+def test_standard_errors_are_as_uncertain_as_one_less_the_share():
+    """Simulated: 1 / (1 - k)^2 with k normal, its mean, and the degrees of freedom that its variance stands for."""
+    engine = hw.Auto(problem("table-linear", epsilon=0.5), seed=3).run(30_000)._steered
+    response, sums = engine.response(), engine.store.closed()
+    k, error = response.share, np.sqrt(response.proportion.variance)
+    drawn = (1.0 - np.random.default_rng(1).normal(k, 0.2 * error, 200_000)) ** -2 * (1.0 - k) ** 2
+    freedom = 25.0 * response.freedom
+    assert drawn.mean() - 1.0 == pytest.approx(1.5 / freedom, rel=0.1)
+    assert 2.0 / drawn.var() == pytest.approx(freedom, rel=0.1)
+
+    equation = Equation.of(sums, share=k)
+    plain = batch_means_result(equation, sums, engine.steering.origin, response, "auto", (), engine.m)
+    nothing_added = replace(response, proportion=replace(response.proportion, variance=0.0))
+    known = replace(nothing_added, freedom=np.inf)
+    found, before = (careful_result(equation, sums, None, plain, one) for one in (nothing_added, known))
+    given = before.df >= 2.0
+    np.testing.assert_allclose(1.0 / found.df[given], 1.0 / before.df[given] + 1.0 / response.freedom, rtol=1e-12)
+    np.testing.assert_allclose(found.bse[given], before.bse[given] * np.sqrt(1.0 + 1.5 / response.freedom), rtol=1e-12)
+    assert np.array_equal(np.isnan(found.bse), np.isnan(before.bse))
+
+
+def test_a_vague_share_refuses_no_coefficient():
+    engine = hw.Auto(problem("table-linear", epsilon=0.5), seed=3).run(30_000)._steered
+    response, sums = engine.response(), engine.store.closed()
+    equation = Equation.of(sums, share=response.share)
+    plain = batch_means_result(equation, sums, engine.steering.origin, response, "auto", (), engine.m)
+    found, vague = (
+        careful_result(equation, sums, None, plain, one) for one in (response, replace(response, freedom=0.5))
+    )
+    given = found.df >= 2.0
+    assert np.all(vague.df[given] == 2.0)
+    assert np.all(vague.conf_int()[given] @ [-1.0, 1.0] > found.conf_int()[given] @ [-1.0, 1.0])

@@ -5,11 +5,14 @@ knows about a coefficient is in its matrix, and a column that few batches have s
 error of k, which the dither has measured, adds var k times the square of dc / dk, where (sum A) dc / dk = sum H c - sum
 U: it is small where theta was deployed near the root. Where dc / dk is more than `FAR` times the error that is left
 when k is known, theta was deployed so far from the root that a response of another kind, which the dither need not
-show, would matter: such a coefficient is `not-settled`. Batch means stay where there is no loss, or too many columns.
+show, would matter: such a coefficient is `not-settled`. Standard errors are in proportion to 1 / (1 - k): the relative
+variance v = var k / (1 - k)^2 leaves 1 / (2 v) degrees of freedom, and makes their squares 1 + 3 v times as large on
+average. Batch means stay where there is no loss, or too many columns.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -48,17 +51,18 @@ def careful_result(
     """The result of batch means, `plain`, with the error of k, and by the jackknife where there is a loss."""
     inside, shown = shown_only(equation)
     centre = inside.solve()[0]
-    extra, slopes = np.zeros((len(shown), len(shown))), np.zeros(len(shown))
+    extra, slopes, freedom = np.zeros((len(shown), len(shown))), np.zeros(len(shown)), math.inf
     if response.share != 0.0 and response.proportion is not None:
         weights = np.ones(len(sums.n)) if profile is None else profile.weights
         H, U = np.tensordot(weights, sums.H, 1)[np.ix_(shown, shown)], (weights @ sums.U)[shown]
         slopes[shown] = np.linalg.solve(inside.A.sum(axis=0), H @ centre - U)
         extra = plain.n * response.proportion.variance * np.outer(slopes, slopes)
+        freedom = response.freedom
     if len(centre) > WIDE or is_field(inside.A):
-        return _with_far(replace(plain, covariance=plain.covariance + extra), slopes, extra)
+        return _with_far(replace(plain, covariance=_scale(freedom) * plain.covariance + extra), slopes, extra)
     symmetric = Equation(0.5 * (inside.A + np.swapaxes(inside.A, 1, 2)), inside.B, inside.rows)
     found = Jackknifed.of(symmetric, symmetric.centred_residuals(symmetric.solve()[0]))
-    return _with_far(_jackknifed(found, shown, extra, plain), slopes, extra)
+    return _with_far(_jackknifed(found, shown, extra, plain, freedom), slopes, extra)
 
 
 def of_kernel(found: AutoResult | GivenResult, batch_rows: int) -> tuple[str, tuple[given_status.Flag, ...]]:
@@ -82,11 +86,18 @@ def _with_far(result: AutoResult | GivenResult, slopes: Vector, extra: Vector) -
     return replace(result, diagnostics=replace(result.diagnostics, coefficient_flags=flags))
 
 
-def _jackknifed(found: Jackknifed, shown: NDArray[np.bool_], extra: Vector, plain: AutoResult) -> GivenResult:
+def _scale(freedom: float) -> float:
+    """What 1 / (1 - k)^2 is on average, over its value at the k that was measured."""
+    return 1.0 + 1.5 / freedom
+
+
+def _jackknifed(
+    found: Jackknifed, shown: NDArray[np.bool_], extra: Vector, plain: AutoResult, freedom: float
+) -> GivenResult:
     dim = len(shown)
     df, covariance = np.zeros(dim), np.full((dim, dim), np.nan)
-    df[shown] = found.df
-    covariance[np.ix_(shown, shown)] = plain.n * found.covariance
+    df[shown] = np.where(found.df < FEWEST, found.df, np.maximum(found.df / (1.0 + found.df / freedom), FEWEST))
+    covariance[np.ix_(shown, shown)] = _scale(freedom) * plain.n * found.covariance
     refused = df < FEWEST
     covariance[refused] = np.nan
     covariance[:, refused] = np.nan
@@ -107,6 +118,7 @@ def _jackknifed(found: Jackknifed, shown: NDArray[np.bool_], extra: Vector, plai
         errors=found.errors,
         basis=np.eye(dim)[:, shown],
         df=df,
+        most_df=max(freedom, FEWEST),
         feedback=plain.feedback,
         truncations=plain.truncations,
         settled=plain._trail,

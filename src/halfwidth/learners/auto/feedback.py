@@ -233,15 +233,17 @@ def in_proportion(sums: ShareSums, hessian: Vector, chunk_rows: int) -> Response
         return Response(none, 0.0, 0.0, unlike=True)
     gain = 1.0 / abs(1.0 - found.share) if found.share != 1.0 else math.inf
     rejected = not found.fits or found.share >= 1.0 or (gain > LARGEST_GAIN and found.vague)
+    R = 2.0 * (1.0 - found.share) ** 2 / max(found.variance, TINY)
     return Response(
         none if rejected else -found.share * hessian,
         0.0 if rejected else found.kept,
         (1.0 + 3.0 * math.sqrt(2.0) / len(hessian)) * (found.t / 3.0) ** 2,
         gain,
         rejected,
-        2.0 * (1.0 - found.share) ** 2 / max(found.variance, TINY),
+        R,
         Instrument(found.t, found.t, found.t, found.t, False),
         abs(found.share),
+        freedom=R / 4.0,
         proportion=found,
         unlike=True,
     )

@@ -27,7 +27,7 @@ import numpy as np
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.slopes import TINY, regular
 
-MOST_EXCESS, MOST_LATE, MOST_APART = 5.0, 3.5, 4.0
+MOST_EXCESS, MOST_LATE, MOST_APART = 3.0, 3.5, 3.5
 SURE = 0.08
 """The standard error at which k is known well enough for a session to end."""
 VAGUE = 0.25
