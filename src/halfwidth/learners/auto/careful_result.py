@@ -5,7 +5,8 @@ knows about a coefficient is in its matrix, and a column that few batches have s
 error of k, which the dither has measured, adds var k times the square of dc / dk, where (sum A) dc / dk = sum H c - sum
 U: it is small where theta was deployed near the root. Where dc / dk is more than `FAR` times the error that is left
 when k is known, theta was deployed so far from the root that a response of another kind, which the dither need not
-show, would matter: such a coefficient is `not-settled`. Standard errors are in proportion to 1 / (1 - k): the relative
+show, would matter: such a coefficient is `not-settled`. One that seems to respond by more than k (`proportional`) is
+`feedback-undecided`: its error may be far too small. Standard errors are in proportion to 1 / (1 - k): the relative
 variance v = var k / (1 - k)^2 leaves 1 / (2 v) degrees of freedom, and makes their squares 1 + 3 v times as large on
 average. Batch means stay where there is no loss, or too many columns.
 """
@@ -46,9 +47,17 @@ def shown_only(equation: Equation) -> tuple[Equation, NDArray[np.bool_]]:
 
 
 def careful_result(
-    equation: Equation, sums: Sums, profile: Profile | None, plain: AutoResult, response: Response
+    equation: Equation,
+    sums: Sums,
+    profile: Profile | None,
+    plain: AutoResult,
+    response: Response,
+    more: NDArray[np.bool_] | None = None,
 ) -> AutoResult | GivenResult:
-    """The result of batch means, `plain`, with the error of k, and by the jackknife where there is a loss."""
+    """The result of batch means, `plain`, with the error of k, and by the jackknife where there is a loss.
+
+    `more` says which coefficients seem to respond by more than k.
+    """
     inside, shown = shown_only(equation)
     centre = inside.solve()[0]
     extra, slopes, freedom = np.zeros((len(shown), len(shown))), np.zeros(len(shown)), math.inf
@@ -59,10 +68,12 @@ def careful_result(
         extra = plain.n * response.proportion.variance * np.outer(slopes, slopes)
         freedom = response.freedom
     if len(centre) > WIDE or is_field(inside.A):
-        return _with_far(replace(plain, covariance=_scale(freedom) * plain.covariance + extra), slopes, extra)
+        result: AutoResult | GivenResult = replace(plain, covariance=_scale(freedom) * plain.covariance + extra)
+        return _with_doubt(_with_far(result, slopes, extra), "feedback-undecided", more)
     symmetric = Equation(0.5 * (inside.A + np.swapaxes(inside.A, 1, 2)), inside.B, inside.rows)
     found = Jackknifed.of(symmetric, symmetric.centred_residuals(symmetric.solve()[0]))
-    return _with_far(_jackknifed(found, shown, extra, plain, freedom), slopes, extra)
+    result = _with_far(_jackknifed(found, shown, extra, plain, freedom), slopes, extra)
+    return _with_doubt(result, "feedback-undecided", more)
 
 
 def of_kernel(found: AutoResult | GivenResult, batch_rows: int) -> tuple[str, tuple[given_status.Flag, ...]]:
@@ -79,10 +90,17 @@ def _with_far(result: AutoResult | GivenResult, slopes: Vector, extra: Vector) -
     """The result, with a doubt for the coefficients that rest on the response being in proportion."""
     with np.errstate(invalid="ignore"):
         far = np.abs(slopes) > FAR * np.sqrt(np.diag(result.covariance - extra) / result.n)
-    if not far.any():
+    return _with_doubt(result, "not-settled", far)
+
+
+def _with_doubt(
+    result: AutoResult | GivenResult, name: str, doubted: NDArray[np.bool_] | None
+) -> AutoResult | GivenResult:
+    """The result, with this flag for these coefficients."""
+    if doubted is None or not doubted.any():
         return result
-    own: tuple[tuple[str, ...], ...] = result.diagnostics.coefficient_flags or ((),) * len(far)
-    flags = tuple((*flag, "not-settled") if doubt else flag for flag, doubt in zip(own, far, strict=True))
+    own: tuple[tuple[str, ...], ...] = result.diagnostics.coefficient_flags or ((),) * len(doubted)
+    flags = tuple((*flag, name) if doubt else flag for flag, doubt in zip(own, doubted, strict=True))
     return replace(result, diagnostics=replace(result.diagnostics, coefficient_flags=flags))
 
 

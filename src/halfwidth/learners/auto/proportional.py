@@ -13,7 +13,8 @@ differ, theta may have wandered. Three tests on the same signs say whether this 
 C = sum e z', F = tr(Omega^-1 C V^-1 C') is about chi-square with d^2 degrees of freedom if the rest of the gradient
 does not move with the dither, where n m Omega = sum e e' and V = m sum z z'. Sum z_{c-1}'e_c over its standard error is
 about normal if nothing comes a chunk late, and so is sum z_j e_j, over all sessions, if coordinate j responds by the
-same share as the others. k is that of all sessions, the sums of which are added up.
+same share as the others. k is that of all sessions, the sums of which are added up. A coordinate whose own k, of
+z_j g_j and z_j b_j, is above it is doubted sooner (`more`): its interval would be too short by (1 - k) / (1 - k_j).
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.slopes import TINY, regular
 
-MOST_EXCESS, MOST_LATE, MOST_APART = 3.0, 3.5, 3.5
+MOST_EXCESS, MOST_LATE, MOST_APART = 4.0, 3.5, 3.5
 SURE = 0.08
 """The standard error at which k is known well enough for a session to end."""
+MORE_ERRORS, MORE = 2.5, 0.2
+"""A coordinate whose own k is larger, by so many standard errors and by this share of 1 - k, is doubted."""
 VAGUE = 0.25
 """The standard error, as a share of 1 - k, above which an interval that allows for it says too little."""
 
@@ -143,6 +147,12 @@ class ShareSums:
         apart = np.abs(self.each[0] + k * self.each[1]) / np.sqrt(np.maximum(_left(k, self.each), TINY))
         changed = abs(seen.share - k) / math.sqrt(max(seen.variance, TINY))
         return replace(seen, share=k, variance=variance, apart=max(float(apart.max()), changed))
+
+    def more(self, k: float) -> NDArray[np.bool_]:
+        """Which coordinates seem to respond by more than k: beyond chance, and enough to matter."""
+        g, b = self.each[:2]
+        error = np.sqrt(np.maximum(_left(k, self.each), TINY))
+        return np.asarray((-g - k * b > MORE_ERRORS * error) & (-g - k * b > MORE * (1.0 - k) * b) & (b > 0.0))
 
     def _excess(self, k: float, chunk_rows: int) -> float:
         d, n = self.dim, self.chunks

@@ -134,7 +134,8 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
     flags = status.flags(facts, plain)
     if not response.unlike:
         return plain.with_facts(*flags, notes=status.notes(facts, plain))
-    found = careful_result(equation, sums, profile, plain, response)
+    more = engine.shares.more(response.share) if engine.shares is not None and response.share != 0.0 else None
+    found = careful_result(equation, sums, profile, plain, response, more)
     kernel, doubts = of_kernel(found, engine.store.length)
     return found.with_facts(*flags, *doubts, notes=status.notes(facts, plain, kernel))
 
