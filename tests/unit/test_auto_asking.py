@@ -218,3 +218,24 @@ def test_two_threads_in_one_conversation_raise():
     leave.set()
     thread.join()
     assert learner.n_seen == 64
+
+
+def test_a_mean_in_place_of_a_sum_is_named():
+    """Steps along it are 64 times too long; such runs asked for more rows, again and again."""
+    rng, learner = np.random.default_rng(0), Auto(dim=2, chunk_rows=64)
+
+    def request_and_rows():
+        request, X = learner.ask(), rng.standard_normal((64, 2))
+        y = X.sum(axis=1) + rng.standard_normal(64)
+        return request, [(X @ point - y) @ X for point in request.points], X.T @ X
+
+    def tell_means():
+        while learner.n_seen < 10_000:
+            request, gradients, hessian = request_and_rows()
+            learner.tell(request, gradients, hessian / 64)
+
+    with pytest.raises(InputError, match="hessian must be summed over the 64 rows; gradients change by 64 times"):
+        tell_means()
+    seen = learner.n_seen
+    learner.tell(*request_and_rows())  # the request is still open, and a sum is welcome
+    assert learner.n_seen == seen + 64

@@ -27,6 +27,9 @@ from halfwidth.learners.auto.chunks import request_points, told_chunk
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.problems import Problem
 
+FEWEST_ROWS, MANY_MEANS = 8, 8
+"""From so many rows a request, and for so many requests in a row: a mean in place of a sum is told from a bend."""
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -57,6 +60,7 @@ class Conversation:
         self._ahead: tuple[Plan, Notes, Cursor] | None = None  # the plan, where it is noted, and the next chunk's batch
         self._done = self._clipped = 0  # chunks of the plan that were told, and how many of their steps were clipped
         self._count = 0  # points of the next request, once they are written
+        self._means = 0  # requests in a row whose Hessian looks like a mean
 
     def ask(self) -> Request:
         """The open request, or the next one."""
@@ -83,6 +87,7 @@ class Conversation:
             raise InputError.of("hessian", rule, "none" if H is None else "one")
         self._told.gradients[: len(sums)] = sums
         if H is not None:
+            self._check_sum(request, sums, H)
             engine.moving.H[:] = H
         clipped, event, self._count = told_chunk(
             self._done, cursor, plan, engine.steering, engine.moving, engine.store.sums, notes, self._told
@@ -94,6 +99,19 @@ class Conversation:
         elif engine.store.sums.n[cursor.batch] >= cursor.length:
             self._ahead = plan, notes, cursor._replace(batch=cursor.batch + 1)
         return theta
+
+    def _check_sum(self, request: Request, sums: Vector, H: Vector) -> None:
+        """Refuse a Hessian that is a mean over rows: gradients change by as many times that, again and again."""
+        move, rows = request.points[0] - request.points[1], request.rows
+        expected = abs(float(move @ H @ move))
+        if rows < FEWEST_ROWS or expected == 0.0:
+            return
+        changed = abs(float(move @ (sums[0] - sums[1])))
+        self._means = self._means + 1 if rows / 1.5 < changed / expected < 1.5 * rows else 0
+        if self._means == MANY_MEANS:
+            rule = f"be summed over the {rows} rows; gradients change by {changed / expected:.3g} times what it says"
+            self._means -= 1
+            raise InputError.of("hessian", rule, "what looks like a mean")
 
     def settle(self, event: int = FINE) -> None:
         """Do what is due after the chunks that were told, the last of which ended in the event."""

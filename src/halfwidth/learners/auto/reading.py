@@ -29,6 +29,7 @@ from halfwidth.learners.auto.excitation import MOST_INFLATION, MOST_INFLATION_SE
 from halfwidth.learners.auto.feedback import Feedback, Response
 from halfwidth.learners.auto.given import GivenRows
 from halfwidth.learners.auto.result import AutoResult, GivenResult
+from halfwidth.learners.auto.settling import unsettled
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.learners.auto.stores import most_means, power_of_two
 
@@ -132,11 +133,15 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         hidden=tuple(np.flatnonzero(plain.unidentified).tolist()),
     )
     flags = status.flags(facts, plain)
+    doubted = "not-settled" in dict(flags)
     if not response.unlike:
-        return plain.with_facts(*flags, notes=status.notes(facts, plain))
+        point = None if facts.quadratic else engine.steering.point
+        doubts = () if doubted else unsettled(means, plain, point)
+        return plain.with_facts(*flags, *doubts, notes=status.notes(facts, plain))
     more = engine.shares.more(response.share) if engine.shares is not None and response.share != 0.0 else None
     found = careful_result(equation, sums, profile, plain, response, more)
     kernel, doubts = of_kernel(found, engine.store.length)
+    doubts += () if doubted else unsettled(equation, found, None, alike=False)
     return found.with_facts(*flags, *doubts, notes=status.notes(facts, plain, kernel))
 
 

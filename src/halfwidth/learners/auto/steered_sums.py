@@ -40,9 +40,8 @@ class SteeredSums:
         dim = len(theta_0)
         self.dim, self.m, self.differences, self.detect = dim, chunk_rows, differences, detect
         self.first = max(-(-max(512, 10 * dim) // chunk_rows), FEWEST_CHUNKS) * chunk_rows  # N0
-        self.batch_rows = (
-            BATCH_CHUNKS * chunk_rows if chunk_rows <= _SHORT_CHUNK else -(-512 // chunk_rows) * chunk_rows
-        )
+        short = chunk_rows <= _SHORT_CHUNK
+        self.batch_rows = BATCH_CHUNKS * chunk_rows if short else -(-512 // chunk_rows) * chunk_rows
         self.k = self.chunks = self.clipped = 0
         self.phase = 0  # 0: moving, 1: averaging, 2: estimating
         self.phase_ends = 2 * self.first
@@ -55,11 +54,9 @@ class SteeredSums:
         matrices = [np.zeros((dim, dim)) for _ in range(3)]
         theta, trace = theta_0.copy(), np.full(dim, np.nan)
         self.moving = Moving(theta, theta_0.copy(), zeros[0], matrices[0], zeros[1], np.zeros(1), np.zeros(3), trace)
-        points = [theta_0.copy() for _ in range(3)]
+        point, previous, origin = (theta_0.copy() for _ in range(3))
         spacing = _FIRST_SPACING * np.maximum(1.0, np.abs(theta_0)) if differences else zeros[3]
-        self.steering = Steering(
-            points[0], points[1], points[2], matrices[1], matrices[2], np.zeros(1), np.zeros(dim), spacing
-        )
+        self.steering = Steering(point, previous, origin, matrices[1], matrices[2], np.zeros(1), np.zeros(dim), spacing)
         self.store = self.empty_store()
         self.notes = FeedbackNotes(dim)
         self.excitation = Excitation()
@@ -137,12 +134,14 @@ class SteeredSums:
         self.phase, self.phase_ends, self.usual = 0, self.k + 2 * self.first, math.inf
         self.began, self.settled, self.turn, self.whole = 0, self.careful, 0, 2 * self.first // self.m
 
+    @np.errstate(divide="ignore")
     def _respace(self) -> None:
-        """The spacing of the differences, from what a row moves a Newton step by."""
+        """The spacing of the differences: of what a row moves a Newton step by, at most a unit of the Hessian."""
         if not self.differences or self.notes.moments().chunks < 2 * self.dim + 8:
             return
-        scale = self.noise_scale()
-        self.steering.spacing[:] = np.where(scale > 0.0, _SPACING * scale, self.steering.spacing)
+        spacing, unit = _SPACING * self.noise_scale(), np.abs(np.diag(self.mean_hessian())) ** -0.5
+        spacing = spacing if self.jumps else np.minimum(spacing, unit)  # from a far start, noise is no measure
+        self.steering.spacing[:] = np.where(spacing > 0.0, spacing, self.steering.spacing)
 
     def noise_scale(self) -> Vector:
         """The standard deviation of what a row adds to each coordinate of a Newton step."""
