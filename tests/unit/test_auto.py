@@ -247,14 +247,14 @@ def test_what_the_slope_takes_from_batch_means_is_given_back():
     n, none = np.full(batches, m * chunks / batches), np.zeros((batches, 0))
     taken = np.array(
         [
-            Response(np.eye(d), 0.9, 9.0, spread=V_r).taken(Sums(none, none, T_r, none, n, none))
+            Response(np.eye(d), 0.9, 9.0, spread=V_r).taken(Sums(none, none, T_r, none, none, n, none))
             for V_r, T_r in zip(V, T, strict=True)
         ]
     )
     error = shown.std() / math.sqrt(runs)
     assert abs((shown / (1.0 - taken)).mean() - 1.0) < 3.3 * error
     assert shown.mean() < 1.0 - 5.0 * error  # without it
-    assert Response(np.eye(d), 0.9, 9.0).taken(Sums(none, none, T[0], none, n, none)) == 0.0  # a slow response
+    assert Response(np.eye(d), 0.9, 9.0).taken(Sums(none, none, T[0], none, none, n, none)) == 0.0  # a slow response
 
 
 def test_without_a_hessian_auto_falls_back_and_says_so():
@@ -437,7 +437,6 @@ def facts(**changes):
         ("feedback-rejected", {"response": Response(np.eye(2), 0.0, 9.0, 2.0, True)}, "uphill"),
         ("curved-response", {"shifted": True}, "noisier"),
         ("rows-changed", {"drift": 1.3}, "rows have changed"),
-        ("not-settled", {"steepest": 21.0}, "21 times the mean"),
         ("not-settled", {"truncations": (26_000,), "began": 27_000}, "as late as row 26,000, and 23,000 of 50,000"),
         ("slow-feedback", {"response": Response(np.eye(2), 0.9, 9.0, 2.0, instrument=slow(3.0, 60.0))}, "3.0 of 60"),
     ],

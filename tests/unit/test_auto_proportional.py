@@ -76,8 +76,9 @@ def test_k_its_error_and_its_tests_are_those_of_a_slow_twin(seed):
         np.max(np.abs(each.sum(axis=0)) / np.sqrt(np.square(each).sum(axis=0))), rel=1e-9
     )
     omega = np.mean([np.outer(e, e) for e, _ in left], axis=0) / M
-    V = M * sum(np.outer(z, z) for _, z in left)
-    C = sum(np.outer(e, z) for e, z in left)
+    directions = [z / np.linalg.norm(z) for _, z in left]
+    V = M * sum(np.outer(z, z) for z in directions)
+    C = sum(np.outer(e, z) for (e, _), z in zip(left, directions, strict=True))
     F = np.trace(np.linalg.solve(omega, C) @ np.linalg.solve(V, C.T))
     assert found.excess == pytest.approx((F - DIM**2) / (np.sqrt(2.0) * DIM), rel=1e-6, abs=1e-6)
 
@@ -139,17 +140,21 @@ def test_a_session_takes_over_from_the_one_before_once_it_is_sure():
 def test_the_equation_of_a_share_is_that_of_every_piece():
     rng = np.random.default_rng(3)
     pieces = [(chunk_hessian(rng, 1.0), *rng.standard_normal((2, DIM))) for _ in range(12)]
+    curved = rng.standard_normal((12, DIM))
     sums = Sums(
         np.array([sum(H for H, *_ in pieces[j : j + 3]) for j in range(0, 12, 3)]),
         np.array([sum(b for _, b, _ in pieces[j : j + 3]) for j in range(0, 12, 3)]),
         np.zeros((4, DIM)),
         np.array([sum(H @ x for H, _, x in pieces[j : j + 3]) for j in range(0, 12, 3)]),
+        np.array([sum(curved[j : j + 3]) for j in range(0, 12, 3)]),
         np.full(4, 3.0 * M),
         np.zeros(4),
     )
     centre, influences = Equation.of(sums, share=0.4).solve()
-    # b_c - H_c c + 0.4 H_c (c - x_c) adds up to zero over all chunks, and per batch to what the batch leaves
-    each = np.array([b - H @ centre + 0.4 * H @ (centre - x) for H, b, x in pieces])
+    # b_c - H_c c + 0.4 H_c (c - x_c) - 0.4^2 R_c adds up to zero over all chunks, and per batch to what the batch leaves
+    each = np.array(
+        [b - H @ centre + 0.4 * H @ (centre - x) - 0.16 * R for (H, b, x), R in zip(pieces, curved, strict=True)]
+    )
     np.testing.assert_allclose(each.sum(axis=0), 0.0, atol=1e-9)
     whole = 0.6 * sum(H for H, *_ in pieces)
     np.testing.assert_allclose(influences, np.linalg.solve(whole, each.reshape(4, 3, DIM).sum(axis=1).T).T, atol=1e-12)

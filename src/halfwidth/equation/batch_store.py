@@ -2,7 +2,7 @@
 
 A piece of n rows with gradient sum g and Hessian sum H at the linearisation point l adds, relative to `reference`,
 
-    H,   b = H (l - reference) - g,   n,   and where theta is deployed T = n (theta - reference), U = H T / n.
+    H,   b = H (l - reference) - g,   n,   and where theta is deployed T = n (theta - reference), U = H T / n, and R.
 
 Everything the equation needs of the rows is a sum of these over pieces (`halfwidth.equation.equation`), whatever the
 points were. Rows fill batches of `length` rows; when all `capacity` batches are full, neighbours merge and the length
@@ -73,7 +73,7 @@ class BatchStore(Stored):
         self.capacity = capacity_for(dim) if capacity is None else capacity
         self.reference = np.zeros(dim) if reference is None else np.array(reference, dtype=np.float64)
         K = self.capacity
-        shapes = ((K, dim, dim), (K, dim), *[(K, dim if deployed else 0)] * 2, (K,), (K,))
+        shapes = ((K, dim, dim), (K, dim), *[(K, dim if deployed else 0)] * 3, (K,), (K,))
         matrices = np.zeros(shapes[0], dtype=np.float32 if single else np.float64)
         self.sums = Sums(matrices, *(np.zeros(shape) for shape in shapes[1:]))
         # the sum of H over all batches but the open one, over all if single; and whether it is read elsewhere
@@ -88,7 +88,7 @@ class BatchStore(Stored):
     @property
     def rows(self) -> int:
         """How many rows were added."""
-        return int(self.sums.n.sum())
+        return int(self.sums.n[: self.open + 1].sum())
 
     @property
     def batches(self) -> int:
@@ -161,7 +161,11 @@ class BatchStore(Stored):
 
     def score(self) -> Vector:
         """The sum of b over all rows."""
-        return np.asarray(self.sums.b.sum(axis=0))
+        return self.total("b")
+
+    def total(self, name: str) -> Vector:
+        """The sum over all rows of what `Sums` has by this name."""
+        return np.asarray(getattr(self.sums, name)[: self.open + 1].sum(axis=0))
 
     def give_back(self, shift: Vector) -> None:
         """Add `shift` for every row since the last move of the linearisation point, which is forgotten."""

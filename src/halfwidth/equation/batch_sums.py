@@ -20,14 +20,16 @@ _ROUNDED, _ROUNDED_SINGLE = 1e-9, 1e-3
 class Sums(NamedTuple):
     """What every batch holds, one row of each array a batch; a kernel adds to them in place.
 
-    T is the sum over rows of the deployed theta, U that of each row's Hessian times it; `moved` counts the rows since
-    the linearisation point last moved, for learners that weigh its moves.
+    T is the sum over rows of the deployed theta, U that of each row's Hessian times it, R what gradients along a dither
+    of theta leave out of their expansions; `moved` counts the rows since the linearisation point last moved, for
+    learners that weigh its moves.
     """
 
     H: Vector
     b: Vector
     T: Vector
     U: Vector
+    R: Vector
     n: Vector
     moved: Vector
 
@@ -46,7 +48,7 @@ def _fits(state: State) -> bool:
         open_ < K
         and K % 2 == 0
         and 2 * capacity_for(max(dim, 1)) >= K  # memory is taken for them all
-        and state["T"].shape == state["U"].shape
+        and state["T"].shape == state["U"].shape == state["R"].shape
         and state["T"].shape[1] in (0, dim)
         and state["first_length"] * powers == state["length"]
         and powers & (powers - 1) == 0
@@ -76,7 +78,7 @@ def _adds_up(state: State) -> bool:
 
 BATCH_STORE_SCHEMA = Schema(
     "batch-store",
-    2,
+    3,
     {
         "first_length": Whole(1, doc="rows of a batch at first"),
         "length": Whole(1, doc="rows of a batch now"),
@@ -91,6 +93,7 @@ BATCH_STORE_SCHEMA = Schema(
         "b": Array(("used", "dim"), doc="sums of H (l - reference) - g"),
         "T": Array(("used", "wide"), doc="sums of deployed theta - reference, where that is kept"),
         "U": Array(("used", "wide"), doc="sums of H (deployed theta - reference), where that is kept"),
+        "R": Array(("used", "wide"), doc="sums of what is not linear along dithers of theta, where that is kept"),
         "n": Array(("used",), low=0.0, doc="rows"),
         "moved": Array(("used",), low=0.0, doc="rows since the linearisation point moved"),
     },

@@ -175,7 +175,7 @@ class BucketStore(Stored):
         used = self.n > 0.0
         count = int(used.sum())
         none = np.empty((count, 0))
-        return Sums(self.H[used], self.b[used], none, none, self.n[used], np.zeros(count))
+        return Sums(self.H[used], self.b[used], none, none, none, self.n[used], np.zeros(count))
 
     def curvature(self) -> Vector:
         """The sum of H over all rows."""

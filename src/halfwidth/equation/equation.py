@@ -7,7 +7,7 @@ With the sums of `halfwidth.equation.batch_store`, relative to the reference, an
 For a quadratic loss c - theta* = -(sum A_j)^-1 sum over rows of g(theta*) - J (theta - theta*), and r_j are the batch
 sums of that same bracket: the interval is consistent for every J, which only decides how fast the bracket mixes. J is
 the slope of the feedback, zero where data do not respond to the deployed theta; where they respond by -k H of each
-piece, A_j = (1 - k) H_j and B_j = b_j - k U_j - n_j Q. Q is what the expansions leave out, per
+piece, A_j = (1 - k) H_j and B_j = b_j - k U_j - k^2 R_j - n_j Q. Q is what the expansions leave out, per
 row; rows since the last move of the linearisation point get its share D back. A penalty P enters the root, not the
 batches: c = (sum A_j + P)^-1 (sum B_j + p).
 
@@ -78,7 +78,7 @@ class Equation:
         sums = store.closed() if isinstance(store, BatchStore) else store
         A, B, rows = sums.H, sums.b, sums.n[:, None]
         if share != 0.0:
-            A, B = (1.0 - share) * A, B - share * sums.U
+            A, B = (1.0 - share) * A, B - share * sums.U - share**2 * sums.R
         elif J is not None:
             A, B = A + rows[:, :, None] * J, B + sums.T @ J.T
         if Q is not None:

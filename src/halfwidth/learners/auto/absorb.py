@@ -12,6 +12,8 @@ p = P g(theta), and never past the chunk's own minimum along p:
 
 The compiled loops and `ask` / `tell` both go through these functions.
 
+Where chunks are unlike each other a steep one counts for less, and R is collected along dithers (`probes`).
+
 An *excursion* is a decrement q = g(theta)'p / m that is, on two chunks in a row, `FAR` times as large as usual. What is
 usual follows q slowly: it grows by 5% per chunk where q is above it, and shrinks by 5% where q is below, by half where
 q is less than a ten-thousandth of it.
@@ -36,6 +38,7 @@ from halfwidth.learners.auto.arguments import (
     Steering,
     Told,
 )
+from halfwidth.learners.auto.probes import REMEMBERED, along_dither, is_probed, trust_in
 
 FAR = 200.0
 FORGET, UNKNOWN = 2.0, 0.5
@@ -57,7 +60,7 @@ def clipped_step(step: float, slope: float, bend: float) -> float:
 
 
 @jitable
-def write_points(at: int, weighing: bool, plan: Plan, steering: Steering, moving: Moving, told: Told) -> int:
+def write_points(at: int, cursor: Cursor, plan: Plan, steering: Steering, moving: Moving, told: Told) -> int:
     """Write the points of a request; returns how many there are."""
     points, dim = told.points, moving.theta.shape[0]
     for j in range(dim):
@@ -71,7 +74,7 @@ def write_points(at: int, weighing: bool, plan: Plan, steering: Steering, moving
                 points[count, j] = steering.point[j]
             points[count, i] += sign * steering.spacing[i]
             count += 1
-    if weighing:
+    if cursor.weighing:
         for j in range(dim):
             points[count, j] = steering.previous[j]
         count += 1
@@ -79,6 +82,11 @@ def write_points(at: int, weighing: bool, plan: Plan, steering: Steering, moving
             for j in range(dim):
                 points[count, j] = steering.point[j] + SHORT_MOVE * (steering.previous[j] - steering.point[j])
             count += 1
+    if is_probed(at, cursor, plan):
+        for j in range(dim):
+            points[count, j] = steering.point[j] + plan.dithers[at, j]
+            points[count + 1, j] = steering.point[j] - plan.dithers[at, j]
+        count += 2
     return count
 
 
@@ -121,6 +129,16 @@ def follow(deployed: Vector, renewals: float, trace: Vector, lag: Vector) -> Non
 
 
 @jitable
+def steer_by_the_rest(rest: float, b: Vector, u: Vector, steering: Steering, moving: Moving) -> None:
+    """What of a chunk the equation leaves out moves the next points, and is forgotten soon."""
+    k = steering.share[0]
+    for i in range(b.shape[0]):
+        moving.far_score[i] = REMEMBERED * moving.far_score[i] + rest * (b[i] - k * u[i])
+        for j in range(b.shape[0]):
+            moving.far_curvature[i, j] = REMEMBERED * moving.far_curvature[i, j] + rest * (1.0 - k) * moving.H[i, j]
+
+
+@jitable
 def absorb(
     at: int, cursor: Cursor, plan: Plan, steering: Steering, moving: Moving, sums: Sums, notes: Notes, told: Told
 ) -> tuple[bool, int]:
@@ -140,20 +158,26 @@ def absorb(
         moving.spread[0] += np.dot(move, left_out) ** 2
     own = np.dot(H, moving.theta + plan.dithers[at] - steering.point)
     follow(moving.theta + plan.dithers[at], m * plan.steps[at], moving.trace, notes.lag[at])
+    trust = 1.0
+    if cursor.probing:
+        trust = trust_in(H, m, steering.usual)
+        steer_by_the_rest(1.0 - trust, bends - g, own + bends, steering, moving)
+        if is_probed(at, cursor, plan):
+            sums.R[batch] += trust * along_dither(at, plan, steering.P, moving, told)
     total = sums.H[batch]
     for i in range(dim):
         dither = plan.dithers[at, i]
         deployed = moving.theta[i] + dither
         for j in range(dim):
-            total[i, j] += H[i, j]
-        sums.b[batch, i] += bends[i] - g[i] + m * steering.Q[i]
-        sums.T[batch, i] += m * (deployed - steering.origin[i])
-        notes.gradient[at, i] = g[i]
+            total[i, j] += trust * H[i, j]
+        sums.b[batch, i] += trust * (bends[i] - g[i]) + m * steering.Q[i]
+        sums.T[batch, i] += m * ((moving.theta[i] if cursor.probing else deployed) - steering.origin[i])
+        notes.gradient[at, i] = trust * g[i]
         notes.offset[at, i] = deployed - steering.point[i]
         notes.dither[at, i] = dither
-        notes.bend[at, i] = own[i]
-        notes.diagonal[at, i] = H[i, i]
-        sums.U[batch, i] += own[i] + bends[i]
+        notes.bend[at, i] = trust * own[i]
+        notes.diagonal[at, i] = trust * H[i, i]
+        sums.U[batch, i] += trust * (own[i] + bends[i])
     sums.n[batch] += m
     if cursor.weighing:
         sums.moved[batch] += m

@@ -10,6 +10,7 @@ over those rows are wanted, in this order:
 | next d     | point +- spacing_j e_j                 | the Hessian, on chunks that make differences     |
 | next       | the previous point                     | what is not linear in the last move              |
 | next       | point + (previous - point) / 10        | the same where there is no Hessian               |
+| next two   | point +- dither                        | what is not linear along the dither (`careful`)  |
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class Cursor(NamedTuple):
     batch: int
     length: int
     weighing: bool
+    probing: bool
+    """Whether gradients are wanted on either side of the point, too, a dither away."""
 
 
 class Steering(NamedTuple):
@@ -69,6 +72,8 @@ class Steering(NamedTuple):
     Q: Vector
     """What the expansions leave out, per row."""
     spacing: Vector
+    usual: Vector
+    """The diagonal of a row's mean Hessian, where chunks are unlike each other and the loss may be curved; or zero."""
 
 
 class Moving(NamedTuple):
@@ -88,6 +93,39 @@ class Moving(NamedTuple):
     """The usual size of a chunk's decrement, the last decrement, and how many there were."""
     trace: Vector
     """A moving average of the deployed theta; nan before the first chunk that is noted."""
+    far_curvature: Vector
+    far_score: Vector
+    """What steep chunks say about the next points, in place of the equation (`probes`)."""
+    probed: Vector
+    """(4,): of chunks with a dither, lately: z'H z, z'(g(l + z) - g(l - z)) / 2, |H z|^2 and |R|^2 by P (`probes`)."""
+
+
+def steering_from(theta_0: Vector, spacing: Vector) -> Steering:
+    """Before anything is known."""
+    dim = len(theta_0)
+    P, J = np.zeros((2, dim, dim))
+    Q, usual = np.zeros((2, dim))
+    return Steering(theta_0.copy(), theta_0.copy(), theta_0.copy(), P, J, np.zeros(1), Q, spacing, usual)
+
+
+def moving_from(theta_0: Vector) -> Moving:
+    """At theta_0, before the first chunk."""
+    dim = len(theta_0)
+    H, far_curvature = np.zeros((2, dim, dim))
+    total, D, far_score = np.zeros((3, dim))
+    return Moving(
+        theta_0.copy(),
+        theta_0.copy(),
+        total,
+        H,
+        D,
+        spread=np.zeros(1),
+        guard=np.zeros(3),
+        trace=np.full(dim, np.nan),
+        far_curvature=far_curvature,
+        far_score=far_score,
+        probed=np.zeros(4),
+    )
 
 
 class Notes(NamedTuple):

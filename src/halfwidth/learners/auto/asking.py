@@ -67,7 +67,7 @@ class Conversation:
         if self._open is None:
             engine, (plan, _, cursor) = self.engine, self._planned()
             if not self._count:
-                self._count = request_points(cursor.weighing, plan, engine.steering, engine.moving, self._told)
+                self._count = request_points(cursor, plan, engine.steering, engine.moving, self._told)
             theta = engine.moving.theta + plan.dithers[self._done]
             self._open = Request(theta, self._told.points[: self._count].copy(), engine.m)
         return self._open

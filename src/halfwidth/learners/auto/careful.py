@@ -32,6 +32,7 @@ import math
 import numpy as np
 
 from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.probes import CURVED, MOST_LOST, nonlinearity
 from halfwidth.learners.auto.proportional import ShareSums
 from halfwidth.learners.auto.steered_sums import SteeredSums
 
@@ -63,7 +64,7 @@ class CarefulSteering(SteeredSums):
         self.clipped = self.restarts = 0
         self.bent = 0.0
         self.hessian_sum[:], self.hessian_rows, self.prior[:] = 0.0, 0.0, 0.0
-        s.J[:], s.share[:], s.P[:] = 0.0, 0.0, 0.0
+        s.J[:], s.share[:], s.P[:], s.usual[:], self.moving.probed[:] = 0.0, 0.0, 0.0, 0.0, 0.0
         self.dither.shape(None)
         self.moving.theta[:] = start
         self.store = self.empty_store()
@@ -88,12 +89,16 @@ class CarefulSteering(SteeredSums):
         most = _MOST * float(self.moving.guard[0]) * since
         return target if size <= most else np.asarray(point + math.sqrt(most / size) * move)
 
-    def steepest(self) -> float:
-        """How many times the mean the largest Hessian of a chunk was, in the median column; 1 where none is kept."""
-        if self.shares is None:
-            return 1.0
-        mean = np.diag(self.mean_hessian())
-        return float(np.median(self.shares.largest[mean > 0.0] / mean[mean > 0.0])) if mean.any() else 1.0
+    @property
+    def curved(self) -> bool:
+        """Whether dithers have shown that the loss is not quadratic."""
+        probed = self.moving.probed
+        return self.careful and nonlinearity(probed) * probed[0] > CURVED
+
+    def _know_usual(self, H: Vector) -> None:
+        """What a chunk's Hessian is compared with from now on, unless the loss is known to be quadratic."""
+        known = not self.careful or (self.moving.probed[0] > 0.0 and not self.curved)
+        self.steering.usual[:] = 0.0 if known or self.phase < 2 else np.maximum(np.diag(H), 0.0)
 
     def _measure_share(self, sums: ShareSums) -> None:
         """Begin or end a session of dithers."""
@@ -113,4 +118,6 @@ class CarefulSteering(SteeredSums):
         size = float(self.moving.guard[0]) / (self.dim * max(1.0 - self.steering.share[0], _LEAST))
         root = np.zeros((self.dim, self.dim))
         root[np.ix_(seen, seen)] = vectors * np.sqrt(size / (np.maximum(values, 0.0) + _LEAST)) / scale[:, None]
-        return root
+        dithered = 0.5 * float(self._plain_steps(1)[0]) * self.m * float(np.sum(root * (H @ root)))
+        lost = nonlinearity(self.moving.probed) * dithered
+        return root if lost <= MOST_LOST else root * math.sqrt(MOST_LOST / lost)

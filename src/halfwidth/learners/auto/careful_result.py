@@ -9,6 +9,8 @@ show, would matter: such a coefficient is `not-settled`. One that seems to respo
 `feedback-undecided`: its error may be far too small. Standard errors are in proportion to 1 / (1 - k): the relative
 variance v = var k / (1 - k)^2 leaves 1 / (2 v) degrees of freedom, and makes their squares 1 + 3 v times as large on
 average. Batch means stay where there is no loss, or too many columns.
+
+Where the loss is curved, batches that were expanded far from the root count for little (`expanded`).
 """
 
 from __future__ import annotations
@@ -69,11 +71,11 @@ def careful_result(
         freedom = response.freedom
     if len(centre) > WIDE or is_field(inside.A):
         result: AutoResult | GivenResult = replace(plain, covariance=_scale(freedom) * plain.covariance + extra)
-        return _with_doubt(_with_far(result, slopes, extra), "feedback-undecided", more)
+        return with_doubt(_with_far(result, slopes, extra), "feedback-undecided", more)
     symmetric = Equation(0.5 * (inside.A + np.swapaxes(inside.A, 1, 2)), inside.B, inside.rows)
     found = Jackknifed.of(symmetric, symmetric.centred_residuals(symmetric.solve()[0]))
     result = _with_far(_jackknifed(found, shown, extra, plain, freedom), slopes, extra)
-    return _with_doubt(result, "feedback-undecided", more)
+    return with_doubt(result, "feedback-undecided", more)
 
 
 def of_kernel(found: AutoResult | GivenResult, batch_rows: int) -> tuple[str, tuple[given_status.Flag, ...]]:
@@ -90,10 +92,10 @@ def _with_far(result: AutoResult | GivenResult, slopes: Vector, extra: Vector) -
     """The result, with a doubt for the coefficients that rest on the response being in proportion."""
     with np.errstate(invalid="ignore"):
         far = np.abs(slopes) > FAR * np.sqrt(np.diag(result.covariance - extra) / result.n)
-    return _with_doubt(result, "not-settled", far)
+    return with_doubt(result, "not-settled", far)
 
 
-def _with_doubt(
+def with_doubt(
     result: AutoResult | GivenResult, name: str, doubted: NDArray[np.bool_] | None
 ) -> AutoResult | GivenResult:
     """The result, with this flag for these coefficients."""

@@ -79,7 +79,7 @@ def with_derivative(sample: Function, gradient: Function, add_up: Function, deri
         notes: Notes,
     ) -> Ended:
         m, dim = source.chunk.shape[0], moving.theta.shape[0]
-        told = Told(np.empty((3, dim)), np.empty((3, dim)))
+        told = Told(np.empty((4, dim)), np.empty((4, dim)))
         grad, scratch = np.empty(dim), Scratch(np.empty((m, dim)), np.empty((m, dim)), np.empty((dim, dim)))
         used, filled, done, clipped, event, batch = 0, cursor.filled, 0, 0, FINE, cursor.batch
         while used < source.rows.shape[0] and done < plan.steps.shape[0] and event == FINE:
@@ -90,10 +90,10 @@ def with_derivative(sample: Function, gradient: Function, add_up: Function, deri
                 break
             filled = 0
             deploy(theta, first, used - 1, moving, source)
-            count = write_points(done, cursor.weighing, plan, steering, moving, told)
+            count = write_points(done, cursor, plan, steering, moving, told)
             sum_gradients(gradient, count, told, source, grad)
             add_up(derivative, steering.point, source.params, source.chunk, scratch, moving.H)
-            here = Cursor(m, batch, cursor.length, cursor.weighing)
+            here = Cursor(m, batch, cursor.length, cursor.weighing, cursor.probing)
             short, event = absorb(done, here, plan, steering, moving, sums, notes, told)
             clipped += short
             batch += sums.n[batch] >= cursor.length
@@ -129,11 +129,11 @@ def with_differences(sample: Function, gradient: Function) -> Function:
                 break
             filled = 0
             deploy(theta, first, used - 1, moving, source)
-            count = write_points(done, cursor.weighing, plan, steering, moving, told)
+            count = write_points(done, cursor, plan, steering, moving, told)
             sum_gradients(gradient, count, told, source, grad)
             if plan.differences[done] != 0.0:
                 difference_hessian(plan.differences[done], steering, moving, told)
-            here = Cursor(m, batch, cursor.length, cursor.weighing)
+            here = Cursor(m, batch, cursor.length, cursor.weighing, cursor.probing)
             short, event = absorb(done, here, plan, steering, moving, sums, notes, told)
             clipped += short
             batch += sums.n[batch] >= cursor.length
@@ -145,9 +145,9 @@ def with_differences(sample: Function, gradient: Function) -> Function:
 
 
 @kernel
-def request_points(weighing: bool, plan: Plan, steering: Steering, moving: Moving, told: Told) -> int:
+def request_points(cursor: Cursor, plan: Plan, steering: Steering, moving: Moving, told: Told) -> int:
     """`write_points` by itself, for the first chunk of a plan."""
-    return int(write_points(0, weighing, plan, steering, moving, told))
+    return int(write_points(0, cursor, plan, steering, moving, told))
 
 
 @kernel
@@ -169,5 +169,5 @@ def told_chunk(
     count_theta(moving.theta, 1, moving)
     count = 0
     if event == FINE and at + 1 < plan.steps.shape[0]:
-        count = write_points(at + 1, cursor.weighing, plan, steering, moving, told)
+        count = write_points(at + 1, cursor, plan, steering, moving, told)
     return clipped, event, count

@@ -21,7 +21,8 @@ REMEMBERED = 4
 
 _STORE = Nested(BatchStore.SCHEMA, doc="the linearised equation in batches")
 _VECTOR, _MATRIX = Array(("dim",)), Array(("dim", "dim"))
-_SHAPES: dict[str, Field] = {"H": _MATRIX, "P": _MATRIX, "J": _MATRIX, "spread": Array((1,)), "guard": Array((3,))}
+_SHAPES: dict[str, Field] = dict.fromkeys(("H", "P", "J", "far_curvature"), _MATRIX)
+_SHAPES |= {"spread": Array((1,)), "guard": Array((3,)), "probed": Array((4,))}
 _SHAPES |= {"share": Array((1,)), "trace": Array(("dim",), finite=False)}
 _PAGE = Array(("noted", "dim"))
 _NOTES: dict[str, Field] = {
@@ -37,7 +38,7 @@ _NOTES: dict[str, Field] = {
 _SHARES: dict[str, Field] = {
     "began": Whole(doc="the row at which the session began"),
     "chunks": Whole(doc="chunks that were dithered in it"),
-    "products": Array(("triple", "triple"), doc="the sum of v v', v = (g, b, z)"),
+    "products": Array(("triple", "triple"), doc="the sum of v v', v = (g, b, z / |z|)"),
     "dithered": Array((2, 5), doc="sums of z'g, z'b and their products; with the z before, too"),
     "last": Array(("dim",), doc="the last z"),
     "largest": Array(("dim",), doc="the largest diagonal of a chunk's Hessian, per row"),
@@ -143,7 +144,7 @@ OBSERVED_SCHEMA = Schema(
 )
 STEERED_SCHEMA = Schema(
     "auto-steered",
-    5,
+    6,
     {
         **{name: Whole() for name in ("k", "chunks", "clipped")},
         "phase": Whole(0, 2, doc="0 moving, 1 averaging, 2 estimating"),

@@ -52,7 +52,7 @@ class Excitation:
         if row > self.marks[-1][0]:
             self.marks.append((float(row), self.total))
 
-    def of_batches(self, began: int, last: int, rows: Vector) -> Vector:
+    def of_batches(self, began: float, last: int, rows: Vector) -> Vector:
         """v_j of consecutive batches of so many rows; between the marks the sum grows evenly."""
         at, total = (np.array(part) for part in zip(*self.marks, (float(last), self.total), strict=True))
         edges = began + np.concatenate([[0.0], np.cumsum(rows)])

@@ -11,10 +11,12 @@ and b_c = H_c (theta_c - point), theta_c with its dither,
 for the signs of z know nothing of the noise, nor of where theta and the point were: noise may be correlated, chunks may
 differ, theta may have wandered. Three tests on the same signs say whether this is the response. With e = g + k b and
 C = sum e z', F = tr(Omega^-1 C V^-1 C') is about chi-square with d^2 degrees of freedom if the rest of the gradient
-does not move with the dither, where n m Omega = sum e e' and V = m sum z z'. Sum z_{c-1}'e_c over its standard error is
-about normal if nothing comes a chunk late, and so is sum z_j e_j, over all sessions, if coordinate j responds by the
-same share as the others. k is that of all sessions, the sums of which are added up. A coordinate whose own k, of
-z_j g_j and z_j b_j, is above it is doubted sooner (`more`): its interval would be too short by (1 - k) / (1 - k_j).
+does not move with the dither, where n m Omega = sum e e' and V = m sum z z'. For this test z has length 1: where
+dithers and gradients shrink together, the variance of C is not that of their products. Sum z_{c-1}'e_c over its
+standard error is about normal if nothing comes a chunk late, and so is sum z_j e_j, over all sessions, if coordinate j
+responds by the same share as the others. k is that of all sessions, the sums of which are added up. A coordinate whose
+own k, of z_j g_j and z_j b_j, is above it is doubted sooner (`more`): its interval would be too short by
+(1 - k) / (1 - k_j).
 """
 
 from __future__ import annotations
@@ -114,7 +116,7 @@ class ShareSums:
         """
         for g, b, z in zip(gradients, bends, dithers, strict=True):
             if z.any():
-                v = np.concatenate([g, b, z])
+                v = np.concatenate([g, b, z / np.linalg.norm(z)])
                 self.chunks += 1
                 self.products += np.outer(v, v)
                 for row, signs in enumerate((z, self.last)):

@@ -24,10 +24,12 @@ from halfwidth.inference.slow_dependence import reach
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import given_status, status
-from halfwidth.learners.auto.careful_result import careful_result, of_kernel, shown_only
+from halfwidth.learners.auto.careful_result import careful_result, of_kernel, shown_only, with_doubt
 from halfwidth.learners.auto.excitation import MOST_INFLATION, MOST_INFLATION_SESSIONS, Profile, drift
+from halfwidth.learners.auto.expanded import faded, late_batches, near_batches
 from halfwidth.learners.auto.feedback import Feedback, Response
 from halfwidth.learners.auto.given import GivenRows
+from halfwidth.learners.auto.probes import nonlinearity
 from halfwidth.learners.auto.result import AutoResult, GivenResult
 from halfwidth.learners.auto.settling import unsettled
 from halfwidth.learners.auto.steered import Steered
@@ -85,17 +87,20 @@ def _variance(influences: Vector, rows: Vector, response: Response) -> tuple[Vec
     return long_run.covariance * np.outer(factors, factors), long_run.degrees_of_freedom
 
 
-def engine_profile(engine: Steered, equation: Equation, response: Response) -> Profile | None:
-    """How noisy the deployed theta was in each batch, where that matters: the data respond to it."""
+def engine_profile(engine: Steered, equation: Equation, response: Response, skipped: float) -> Profile | None:
+    """How noisy the deployed theta was in each batch, where that matters: the data respond to it.
+
+    Batches are those after so many rows since estimation began.
+    """
     if response.kept <= 0.0 and response.share == 0.0:
         return None
-    noise = engine.noise(equation.rows)
+    noise = engine.noise(equation.rows, skipped)
     return Profile.of(noise, equation.rows, MOST_INFLATION_SESSIONS if engine.careful else MOST_INFLATION)
 
 
-def shifts(engine: Steered, equation: Equation, response: Response) -> bool:
+def shifts(engine: Steered, equation: Equation, response: Response, skipped: float = 0.0) -> bool:
     """Whether batches in which the deployed theta was noisier say something else."""
-    profile = engine_profile(engine, equation, response)
+    profile = engine_profile(engine, equation, response, skipped)
     return profile is not None and profile.shifts(shown_only(equation)[0].solve()[1])
 
 
@@ -104,18 +109,22 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
     """What a steered engine says now."""
     response = engine.response()
     Q, D = engine.corrections()
-    sums = engine.store.closed()
+    every = sums = engine.store.closed()
+    if engine.curved:
+        unit = engine.m * nonlinearity(engine.moving.probed)
+        sums = near_batches(late_batches(every, engine.began, n_seen), response.share, unit)
+    skipped = float(every.n.sum() - sums.n.sum())
     equation = Equation.of(sums, response.J if response.kept > 0.0 else None, Q, D, response.share)
     truncations = tuple(engine.truncations)
-    most, profile = most_means(engine.dim), engine_profile(engine, equation, response)
-    shifted = shifts(engine, equation.merged(most), response)
+    most, profile = most_means(engine.dim), engine_profile(engine, equation, response, skipped)
+    shifted = shifts(engine, equation.merged(most), response, skipped)
     equation = equation if profile is None else equation.weighted(profile.weights)
     means = equation.merged(most)
     plain = batch_means_result(means, sums, engine.steering.origin, response, name, truncations, engine.m)
     facts = status.Facts(
         n_seen=n_seen,
         burn_in=4 * engine.first,
-        began=engine.began,
+        began=engine.began + int(skipped),
         chunk_rows=engine.m,
         batch_rows=engine.store.length * power_of_two(len(equation.rows) / len(means.rows)),
         curvature=curvature,
@@ -126,7 +135,6 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         truncations=truncations,
         jumps=engine.jumps,
         shifted=shifted,
-        steepest=engine.steepest(),
         drift=drift(engine.noise(sums.n), sums.n, sums.H) if response.kept > 0.0 and not response.unlike else 1.0,
         quadratic=engine.quadratic(),
         detect=engine.detect,
@@ -141,6 +149,7 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
     more = engine.shares.more(response.share) if engine.shares is not None and response.share != 0.0 else None
     found = careful_result(equation, sums, profile, plain, response, more)
     kernel, doubts = of_kernel(found, engine.store.length)
+    found = with_doubt(found, "not-settled", faded(every) if engine.curved else None)
     doubts += () if doubted else unsettled(equation, found, None, alike=False)
     return found.with_facts(*flags, *doubts, notes=status.notes(facts, plain, kernel))
 

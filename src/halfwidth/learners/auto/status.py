@@ -8,8 +8,7 @@
 | `clipped-steps`      | more than a fifth of the steps were clipped (two where J = 0, noise is correlated and the    |
 |                      | loss quadratic): the loss bends more than its mean Hessian says                             |
 | `not-settled`        | the linearisation point moved, lately, through a region where the loss is far from           |
-|                      | quadratic; or theta ran away when half of the rows were over; or chunks that are unlike each |
-|                      | other were expanded where their Hessian is 20 times the mean                                |
+|                      | quadratic; or theta ran away when half of the rows were over                                |
 | `feedback-rejected`  | feedback was seen, but with it the Jacobian would be singular, or climb: not corrected for  |
 | `near-singular`      | the feedback nearly cancels the Hessian, and its slope is uncertain by more than a sixth     |
 | `feedback-undecided` | a response is seen that may be correlated noise: the dither has not told the two apart yet, |
@@ -45,7 +44,7 @@ MOST_CLIPPED, MOST_CLIPPED_UNUSED = 0.2, 0.4
 """Shares of clipped steps; the second where noise is correlated, J = 0 and the loss quadratic: no step matters then."""
 MOST_BENT = 0.3
 FEW_RENEWALS = 64.0
-MOST_DRIFT, MOST_STEEP = 1.25, 20.0
+MOST_DRIFT = 1.25
 LATE, LATE_TRUNCATION = 0.2, 0.5
 SLOWEST = 16.0
 """A response that lasts for ten chunks shows some 16 times as much in theta's own motion as in signs that alternate."""
@@ -69,8 +68,6 @@ class Facts:
     jumps: bool = False
     shifted: bool = False
     """Whether the root moves with the noise of the deployed theta."""
-    steepest: float = 1.0
-    """The largest Hessian of a chunk over the mean, in the median column, where chunks are unlike each other."""
     drift: float = 1.0
     """The factor by which the Hessian of all rows differs from that where the feedback was measured."""
     quadratic: bool = True
@@ -156,13 +153,6 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
         text = (
             f"theta ran away as late as row {facts.truncations[-1]:,}, and {facts.n_seen - facts.began:,} of "
             f"{facts.n_seen:,} rows are behind the interval. Feed more rows, or start nearer to the solution (theta_0)"
-        )
-        found.append(("not-settled", text))
-    elif facts.steepest > MOST_STEEP:
-        text = (
-            f"some chunk was expanded where its Hessian is {facts.steepest:.0f} times the mean: the loss bends too "
-            "much between there and the estimate. Feed more rows, scale the columns, or start nearer to the solution "
-            "(theta_0)"
         )
         found.append(("not-settled", text))
     if facts.jumps:

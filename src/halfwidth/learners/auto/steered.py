@@ -101,7 +101,7 @@ class Steered(FirstPhase):
             self._moved(hidden, gradient)
         elif self.phase == 1 and self.k >= self.phase_ends:
             self.phase = 2
-            s.point[:] = s.origin + self.store.sums.T.sum(axis=0) / self.store.rows
+            s.point[:] = s.origin + self.store.total("T") / self.store.rows
             self.prior_rows = 0.5 * self.k
             self._estimate_from_here()
         elif self.weighed is None and (self.k >= self.next_refresh or event == APPEARED):
@@ -139,6 +139,7 @@ class Steered(FirstPhase):
             if self.detect and self.k >= self.next_feedback:
                 self._learn_feedback()
         self._precondition(H)
+        self._know_usual(H)
         if self.phase == 2:
             self._move_point(H)
 
@@ -160,7 +161,7 @@ class Steered(FirstPhase):
         seen = np.diag(H) != 0.0
         inside = np.ix_(seen, seen)
         J = s.J if s.share[0] == 0.0 else -s.share[0] * H
-        left = A[inside] + self.prior_rows * (H + J)[inside] + np.diag(self.prior[seen])
+        left = A[inside] + self.prior_rows * (H + J)[inside] + np.diag(self.prior_weight() * self.prior[seen])
         target = s.origin.copy()
         target[seen] += solution(left, B[seen])
         if not math.isfinite(target.sum()):

@@ -10,7 +10,7 @@ import numpy as np
 from halfwidth.equation import BatchStore
 from halfwidth.errors import NotIdentified
 from halfwidth.kernels.arrays import Vector
-from halfwidth.learners.auto.arguments import Cursor, Moving, Plan, Steering
+from halfwidth.learners.auto.arguments import Cursor, Plan, moving_from, steering_from
 from halfwidth.learners.auto.dither import Dither
 from halfwidth.learners.auto.engine_schemas import NOTES, WEIGHED_CHUNKS
 from halfwidth.learners.auto.engine_state import engine_state, restore_engine
@@ -19,8 +19,8 @@ from halfwidth.learners.auto.feedback import Response, in_proportion, regress
 from halfwidth.learners.auto.moments import FeedbackNotes
 from halfwidth.learners.auto.proportional import ShareSums
 from halfwidth.learners.auto.slopes import regression
-from halfwidth.learners.auto.steps import Gain, past, preconditioner
-from halfwidth.learners.auto.stores import steered_store
+from halfwidth.learners.auto.steps import LEAST_EIGENVALUE, Gain, past, preconditioner
+from halfwidth.learners.auto.stores import careful_store, steered_store
 from halfwidth.schedules import PowerStep
 
 STEP = PowerStep(1.0, 0.505)
@@ -30,7 +30,7 @@ _SHORT_CHUNK = 128
 _LARGEST_STEP = 0.35
 _SPACING, _FIRST_SPACING = 0.05, 1e-4
 _ROUNDING = 1e-6
-_PRIOR_CHUNKS = 8
+_PRIOR_CHUNKS, _MOST_PRIOR = 8, 4.0
 
 
 class SteeredSums:
@@ -50,13 +50,8 @@ class SteeredSums:
         self.shares: ShareSums | None = None  # where chunks are unlike each other
         self.gain = Gain(_LARGEST_STEP * chunk_rows / (chunk_rows + dim + 1.0))
         self.dither = Dither(dim, key)
-        zeros = [np.zeros(dim) for _ in range(4)]
-        matrices = [np.zeros((dim, dim)) for _ in range(3)]
-        theta, trace = theta_0.copy(), np.full(dim, np.nan)
-        self.moving = Moving(theta, theta_0.copy(), zeros[0], matrices[0], zeros[1], np.zeros(1), np.zeros(3), trace)
-        point, previous, origin = (theta_0.copy() for _ in range(3))
-        spacing = _FIRST_SPACING * np.maximum(1.0, np.abs(theta_0)) if differences else zeros[3]
-        self.steering = Steering(point, previous, origin, matrices[1], matrices[2], np.zeros(1), np.zeros(dim), spacing)
+        spacing = _FIRST_SPACING * np.maximum(1.0, np.abs(theta_0)) if differences else np.zeros(dim)
+        self.moving, self.steering = moving_from(theta_0), steering_from(theta_0, spacing)
         self.store = self.empty_store()
         self.notes = FeedbackNotes(dim)
         self.excitation = Excitation()
@@ -77,7 +72,9 @@ class SteeredSums:
 
     def empty_store(self) -> BatchStore:
         """For the sums of this engine."""
-        return steered_store(self.dim, self.batch_rows, many=self.careful)
+        if self.careful:
+            return careful_store(self.dim, self.batch_rows, self.m)
+        return steered_store(self.dim, self.batch_rows)
 
     def use_hessian(self) -> None:
         """Before the first chunk: the Hessian is told after all."""
@@ -105,7 +102,18 @@ class SteeredSums:
         worth = _PRIOR_CHUNKS * self.m if self.careful else math.sqrt(self.m)
         self.prior[appeared] = np.abs(np.diag(H))[appeared] * worth
         rows = max(self.hessian_rows + self.store.rows, 1.0)
-        self.steering.P[:] = preconditioner(H, self.steering.J, self.prior / rows)
+        prior, s = self.prior_weight() * self.prior / rows, self.steering
+        if self.careful:
+            s.P[:] = preconditioner(H, np.zeros_like(H), prior) / max(1.0 - s.share[0], LEAST_EIGENVALUE)
+        else:
+            s.P[:] = preconditioner(H, s.J, prior)
+
+    def prior_weight(self) -> float:
+        """Where chunks are unlike each other, what noise makes of the prior: rows that are noisier say less."""
+        if not self.careful:
+            return 1.0
+        noise = float(self.moving.guard[0]) * (1.0 - float(self.steering.share[0])) / self.dim
+        return min(max(noise, 1.0), _MOST_PRIOR)
 
     def _begin_at(self, point: Vector) -> None:
         """Sums are relative to this point from now on."""
@@ -114,7 +122,8 @@ class SteeredSums:
         self.store.clear()
         self.notes.clear()
         self.moving.trace[:] = np.nan
-        self.bends[:] = s.Q[:] = self.moving.D[:] = 0.0
+        self.bends[:] = s.Q[:] = self.moving.D[:] = self.moving.far_score[:] = 0.0
+        self.moving.far_curvature[:] = 0.0
         self.weighed = None
 
     def _estimate_from_here(self) -> None:
@@ -154,16 +163,17 @@ class SteeredSums:
 
     def _balancing(self, target: Vector) -> Vector:
         """The theta to deploy until the next refresh, so that the mean of all deployed thetas is near the target."""
-        mean = self.steering.origin + self.store.sums.T.sum(axis=0) / self.store.rows
+        mean = self.steering.origin + self.store.total("T") / self.store.rows
         return past(target, mean, self._noise_root(), float(self._plain_steps(1)[0]))
 
     def _corrected(self) -> tuple[Vector, Vector]:
         """Left and right side of the equation of all rows, by the feedback that steps allow for."""
         s, store = self.steering, self.store
         A, B, share = store.curvature(), store.score() - store.rows * s.Q, s.share[0]
-        if share != 0.0:
-            return np.asarray((1.0 - share) * A), np.asarray(B - share * store.sums.U.sum(axis=0))
-        return np.asarray(A + store.rows * s.J), np.asarray(B + s.J @ store.sums.T.sum(axis=0))
+        if self.careful:
+            U, R = store.total("U"), store.total("R")
+            return (1.0 - share) * A + self.moving.far_curvature, B - share * (U + share * R) + self.moving.far_score
+        return np.asarray(A + store.rows * s.J), np.asarray(B + s.J @ store.total("T"))
 
     def _use_feedback(self, response: Response) -> None:
         """Steer by this slope; what decrements are usual grows with the preconditioner."""
@@ -197,9 +207,9 @@ class SteeredSums:
         D = self.moving.D / (self.weighed * self.m) if self.weighed else np.zeros(self.dim)
         return self.steering.Q + D, D
 
-    def noise(self, rows: Vector) -> Vector:
-        """How noisy the deployed theta was in each of these batches, of so many rows."""
-        return self.excitation.of_batches(self.began, self.k, rows)
+    def noise(self, rows: Vector, skipped: float = 0.0) -> Vector:
+        """How noisy the deployed theta was in each of these batches, of so many rows, after others."""
+        return self.excitation.of_batches(self.began + skipped, self.k, rows)
 
     def quadratic(self) -> bool:
         """Whether the expansions left nothing out but rounding: the gradient is linear in theta, as far as it went."""
@@ -228,7 +238,7 @@ class SteeredSums:
         return Plan(steps, signs, self.dither.ahead(self.chunks, self._plain_steps(chunks)))
 
     def cursor(self, filled: int) -> Cursor:
-        return Cursor(filled, self.store.open, self.store.length, self.weighed is not None)
+        return Cursor(filled, self.store.open, self.store.length, self.weighed is not None, self.careful)
 
     def _steps(self, chunks: int) -> Vector:
         """The steps of the next chunks, as planned."""

@@ -6,7 +6,8 @@ deleted one by one at little cost, between 128 and 1,024; fewer where their matr
 single precision, their sum in double.
 
 Of rows that may respond: batches of at least four chunks. Batch means, which a response needs, have no use for more
-than 64; where chunks are unlike each other a kernel over 256 tells what coefficients rest on (`careful_result`).
+than 64. Where chunks are unlike each other, batches of a chunk under a kernel, as many as of given rows and at least
+256, tell what coefficients rest on (`careful_result`), up to 128 columns.
 """
 
 from __future__ import annotations
@@ -23,15 +24,25 @@ MEANS, FEWER_MEANS, KERNEL_BATCHES, KERNEL_WIDTH = 64, 32, 256, 128
 def empty_store(theta_0: Vector) -> BatchStore:
     """The store of an engine that has seen nothing."""
     dim = len(theta_0)
-    deleted = max(power_of_two(JACKKNIFE_FLOPS / dim**3), FEWEST_BATCHES)
-    capacity = min(capacity_for(dim, MOST_BATCHES), deleted)
+    capacity = most_deleted(dim)
     return BatchStore(dim, WIDE_LENGTH if dim > WIDE else 1, capacity, single=dim > WIDE, reference=theta_0)
 
 
-def steered_store(dim: int, batch_rows: int, *, many: bool = False) -> BatchStore:
-    """The store of rows that may respond; with many batches for a kernel, up to 128 columns."""
-    capacity = KERNEL_BATCHES if many and dim <= KERNEL_WIDTH else most_means(dim)
-    return BatchStore(dim, batch_rows, capacity, deployed=True)
+def most_deleted(dim: int) -> int:
+    """How many batches can be deleted one by one."""
+    return min(capacity_for(dim, MOST_BATCHES), max(power_of_two(JACKKNIFE_FLOPS / dim**3), FEWEST_BATCHES))
+
+
+def steered_store(dim: int, batch_rows: int) -> BatchStore:
+    """The store of rows that may respond."""
+    return BatchStore(dim, batch_rows, most_means(dim), deployed=True)
+
+
+def careful_store(dim: int, batch_rows: int, chunk_rows: int) -> BatchStore:
+    """The same where chunks are unlike each other."""
+    if dim > KERNEL_WIDTH:
+        return steered_store(dim, batch_rows)
+    return BatchStore(dim, chunk_rows, max(most_deleted(dim), KERNEL_BATCHES), deployed=True)
 
 
 def most_means(dim: int) -> int:

@@ -1,0 +1,75 @@
+"""Which batches an interval rests on where chunks are unlike each other and the loss is curved.
+
+Features that come in the order of time show what they can be in the course of the stream. Until then a point is far
+from where the root ends for what comes next, and an expansion there leaves out more than can be corrected. Batches know
+where they were expanded: with x_j the distance of the mean point of batch j from the root, n_j its rows, m those of a
+chunk and u what is not linear per unit of x'H x over a chunk (`probes`),
+
+    u m x_j'H_j x_j / n_j
+
+is the share of curvature that its expansion leaves out. Where it is above `NEAR` the batch counts by the square of
+`NEAR` over that share; the root is solved for again, a few times. The first fifth of all rows is left out altogether:
+theta, its response and its noise were least known there.
+
+A loss that saturates, as a logistic one does, has no curvature left far out, and no distance shows there. So a column
+whose Hessian per row was never, in the last half of the batches, a twentieth of what it was in some batch before, has
+*faded*, and its coefficient is doubted.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfwidth.equation import Equation, Sums
+from halfwidth.errors import NotIdentified
+from halfwidth.kernels.arrays import Vector
+
+BURN_IN, NEAR = 0.2, 0.02
+FADED = 0.05
+_TURNS = 3
+_WEIGHTED = ("H", "b", "U", "R")
+
+
+def late_batches(sums: Sums, began: int, rows: int) -> Sums:
+    """The batches after the first fifth of all rows; estimation began at this row."""
+    first = int(np.searchsorted(np.cumsum(sums.n), BURN_IN * rows - began))
+    return Sums(*(array[min(first, len(sums.n) - 1) :] for array in sums))
+
+
+def near_batches(sums: Sums, share: float, unit: float) -> Sums:
+    """The same batches, those that were expanded far from the root with less weight.
+
+    The root is that of data that respond by the share; `unit` is u m.
+    """
+    found = sums
+    for _ in range(_TURNS):
+        away = sums.T / sums.n[:, None] - _root(found, share)
+        lost = unit * np.einsum("ki,kij,kj->k", away, sums.H, away, optimize=True) / sums.n
+        found = _weighted(sums, np.minimum(1.0, NEAR / np.maximum(lost, NEAR)) ** 2)
+    return found
+
+
+def _root(sums: Sums, share: float) -> Vector:
+    """The root in the coordinates that rows have shown; nothing is known of the others, and no Hessian asks."""
+    equation = Equation.of(sums, share=share)
+    shown = np.diag(equation.A.sum(axis=0)) != 0.0
+    root = np.zeros(len(shown))
+    with suppress(NotIdentified):  # the result refuses it, by name
+        root[shown] = Equation(equation.A[:, shown][:, :, shown], equation.B[:, shown], equation.rows).solve()[0]
+    return root
+
+
+def _weighted(sums: Sums, weights: Vector) -> Sums:
+    arrays = sums._asdict()
+    for name in _WEIGHTED:
+        arrays[name] = arrays[name] * weights.reshape(-1, *[1] * (arrays[name].ndim - 1))
+    return Sums(**arrays)
+
+
+def faded(sums: Sums) -> NDArray[np.bool_]:
+    """Which columns have no curvature left in the last half of the batches, compared to the one with most of it."""
+    size = np.abs(np.diagonal(sums.H, axis1=1, axis2=2)) / sums.n[:, None]
+    return np.asarray(size[len(size) // 2 :].max(axis=0) < FADED * size.max(axis=0))
