@@ -242,10 +242,10 @@ class SteeredSums:
 
     def _steps(self, chunks: int) -> Vector:
         """The steps of the next chunks, as planned."""
-        steps = np.minimum(self._plain_steps(chunks), self.gain.ahead(chunks) / self.m)
-        ends = self.k + self.m * np.arange(1, chunks + 1)
         if self.careful:
             return np.zeros(chunks)
+        steps = np.minimum(self._plain_steps(chunks), self.gain.ahead(chunks) / self.m)
+        ends = self.k + self.m * np.arange(1, chunks + 1)
         return np.minimum(steps, 1.0 / ends) if self.settled else steps
 
     def _noise(self, chunks: int) -> Vector:
