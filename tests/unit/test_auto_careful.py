@@ -26,7 +26,7 @@ def coefficients(world, result):
     return ok, np.array(covered)
 
 
-@pytest.mark.parametrize(("loss", "epsilon"), [("linear", 0.5), ("logistic", 0.5), ("logistic", 0.0)])
+@pytest.mark.parametrize(("loss", "epsilon"), [("linear", 0.5), ("logistic", 0.5), ("logistic", 0.0), ("poisson", 0.5)])
 def test_features_in_spells_are_covered(loss, epsilon):
     """The stand-in table: a trend, a season, an autoregression and a rare event; responses follow forecasts."""
     world = problem(f"table-{loss}", epsilon=epsilon)
