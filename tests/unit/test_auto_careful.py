@@ -102,9 +102,9 @@ def test_it_decides_the_same_however_it_is_cut_into_calls():
     np.testing.assert_allclose(cut.result().covariance, whole.result().covariance, rtol=1e-9, atol=1e-12)
 
 
-def test_the_error_of_the_share_is_that_of_moving_it():
-    world = problem("table-linear", epsilon=0.5)
-    engine = hw.Auto(world, seed=3).run(30_000)._steered
+@pytest.mark.parametrize("loss", ["linear", "logistic"])
+def test_the_error_of_the_share_is_that_of_moving_it(loss):
+    engine = hw.Auto(problem(f"table-{loss}", epsilon=0.5), seed=3).run(30_000)._steered
     response = engine.response()
     sums, k, step = engine.store.closed(), response.share, 1e-4
 

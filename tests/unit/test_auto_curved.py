@@ -69,7 +69,7 @@ def test_dithered_chunks_are_probed_on_either_side_and_what_is_not_linear_is_sum
 def test_what_a_dither_adds_to_a_response_that_shifts_by_a_share_of_it_is_taken_off():
     """Exact means: labels of the logistic regression at l + k z, dithers z and -z, and rows that are expanded at l."""
     rng = np.random.default_rng(1)
-    x, point, k = rng.standard_normal((400, 3)) + [1.0, 0.0, 0.0], np.array([-1.0, 0.5, -0.3]), 0.6
+    x, point, k = rng.standard_normal((400, 3)) + np.array([1.0, 0.0, 0.0]), np.array([-1.0, 0.5, -0.3]), 0.6
     added, corrected = np.zeros(3), np.zeros(3)
     for z in 0.5 * rng.choice([-1.0, 1.0], (20, 3)):
         p = sigmoid(x @ point)
@@ -121,7 +121,7 @@ def test_a_steep_chunk_counts_for_less():
 
 def test_what_a_steep_chunk_does_not_count_for_moves_the_next_points_and_is_forgotten():
     world = Spells(3)
-    request, gradients, H = world.until_dithered()
+    request, gradients, _ = world.until_dithered()
     engine = world.learner._steered
     steep = 40.0 * M * np.diag(np.maximum(np.diag(engine.mean_hessian()), 1e-3))
     engine.steering.usual[:] = np.maximum(np.diag(engine.mean_hessian()), 1e-3)
@@ -171,8 +171,8 @@ def test_a_far_expansion_no_longer_decides_the_root():
     x, root = 0.7 * rng.standard_normal((60, M, 2)) + [1.0, 0.0], np.array([0.3, -0.4])
     points = root + 0.03 * rng.standard_normal((60, 2))
     points[::10] += [1.0, 0.8]
-    H = np.array([(r.T * np.exp(r @ l)) @ r for r, l in zip(x, points, strict=True)])
-    g = np.array([r.T @ (np.exp(r @ l) - np.exp(r @ root)) for r, l in zip(x, points, strict=True)])
+    H = np.array([(r.T * np.exp(r @ at)) @ r for r, at in zip(x, points, strict=True)])
+    g = np.array([r.T @ (np.exp(r @ at) - np.exp(r @ root)) for r, at in zip(x, points, strict=True)])
     sums = batches(points, H, root)._replace(b=np.einsum("kij,kj->ki", H, points) - g)
     away = [np.abs(Equation.of(one).solve()[0] - root).max() for one in (sums, near_batches(sums, 0.0, 1.0))]
     assert away[0] > 0.2
@@ -204,3 +204,22 @@ def test_a_column_without_curvature_at_the_end_is_doubted():
     assert found.tolist() == [False, True, False]
     result = hw.Auto(problem("iid-linear", dim=3), seed=1).run(20_000).result()
     assert with_doubt(result, "not-settled", found).coefficient_status == ("ok", "not-settled", "ok")
+
+
+@pytest.mark.parametrize("hessian", [True, False])
+def test_told_the_same_rows_it_ends_with_the_same_interval_as_the_compiled_loop(hessian):
+    world, X = problem("table-logistic"), stand_in_table()
+    y = np.random.default_rng(5).random(len(X)) < sigmoid(X @ world.theta_star)
+    rows = np.column_stack([X, y])
+    compiled = hw.Auto(world, feedback="detect", gradient_only=not hessian, seed=1).consume(rows)
+    told = hw.Auto(dim=DIM, chunk_rows=M, seed=1)
+    for at in range(0, len(X) - len(X) % M, M):
+        x, request = X[at : at + M], told.ask()
+        gradients = [x.T @ (sigmoid(x @ point) - y[at : at + M]) for point in request.points]
+        p = sigmoid(x @ request.points[1])
+        told.tell(request, gradients, (x.T * (p * (1.0 - p))) @ x if hessian else None)
+    assert told._steered.curved
+    first, second = compiled.result(), told.result()
+    np.testing.assert_allclose(second.params, first.params, rtol=1e-10 if hessian else 1e-6)
+    np.testing.assert_allclose(second.bse, first.bse, rtol=1e-10 if hessian else 1e-6)
+    assert second.diagnostics.flags == first.diagnostics.flags

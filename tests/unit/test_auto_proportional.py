@@ -151,7 +151,7 @@ def test_the_equation_of_a_share_is_that_of_every_piece():
         np.zeros(4),
     )
     centre, influences = Equation.of(sums, share=0.4).solve()
-    # b_c - H_c c + 0.4 H_c (c - x_c) - 0.4^2 R_c adds up to zero over all chunks, and per batch to what the batch leaves
+    # b_c - H_c c + 0.4 H_c (c - x_c) - 0.4^2 R_c adds up to zero over chunks, and per batch to what that leaves
     each = np.array(
         [b - H @ centre + 0.4 * H @ (centre - x) - 0.16 * R for (H, b, x), R in zip(pieces, curved, strict=True)]
     )

@@ -4,9 +4,9 @@ With H, g the sums over its rows of Hessian and gradient at the linearisation po
 
     H,   b += H (point - origin) - g + m Q,   T += m (deployed - origin)
 
-to the open batch (`halfwidth.equation.batch_store`). While the last move of the linearisation point is being weighed, D
-collects what is not linear in it, g(previous) - g(point) - H (previous - point). Then theta moves, theta -= eta p with
-p = P g(theta), and never past the chunk's own minimum along p:
+to the open batch (`halfwidth.equation.batch_store`), T without dithers where chunks are unlike each other. While the
+last move of the linearisation point is being weighed, D collects what is not linear in it, g(previous) - g(point) - H
+(previous - point). Then theta moves, theta -= eta p with p = P g(theta), never past the chunk's own minimum along p:
 
     eta = min(eta_k, g(theta)'p / p'(H + m J) p), and 0 if g(theta)'p <= 0.
 

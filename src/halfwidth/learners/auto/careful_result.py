@@ -3,10 +3,10 @@
 Up to the factor 1 - k the equation is that of rows that do not respond (`halfwidth.equation.errors`): what one batch
 knows about a coefficient is in its matrix, and a column that few batches have shown has few degrees of freedom. The
 error of k, which the dither has measured, adds var k times the square of dc / dk, where (sum A) dc / dk = sum H c - sum
-U: it is small where theta was deployed near the root. Where dc / dk is more than `FAR` times the error that is left
-when k is known, theta was deployed so far from the root that a response of another kind, which the dither need not
-show, would matter: such a coefficient is `not-settled`. One that seems to respond by more than k (`proportional`) is
-`feedback-undecided`: its error may be far too small. Standard errors are in proportion to 1 / (1 - k): the relative
+(U + 2 k R): it is small where theta was deployed near the root. Where dc / dk is more than `FAR` times the error that
+is left when k is known, theta was deployed so far from the root that a response of another kind, which the dither need
+not show, would matter: such a coefficient is `not-settled`. One that seems to respond by more than k (`proportional`)
+is `feedback-undecided`: its error may be far too small. Standard errors are in proportion to 1 / (1 - k): the relative
 variance v = var k / (1 - k)^2 leaves 1 / (2 v) degrees of freedom, and makes their squares 1 + 3 v times as large on
 average. Batch means stay where there is no loss, or too many columns.
 
@@ -65,7 +65,8 @@ def careful_result(
     extra, slopes, freedom = np.zeros((len(shown), len(shown))), np.zeros(len(shown)), math.inf
     if response.share != 0.0 and response.proportion is not None:
         weights = np.ones(len(sums.n)) if profile is None else profile.weights
-        H, U = np.tensordot(weights, sums.H, 1)[np.ix_(shown, shown)], (weights @ sums.U)[shown]
+        H = np.tensordot(weights, sums.H, 1)[np.ix_(shown, shown)]
+        U = (weights @ (sums.U + 2.0 * response.share * sums.R))[shown]
         slopes[shown] = np.linalg.solve(inside.A.sum(axis=0), H @ centre - U)
         extra = plain.n * response.proportion.variance * np.outer(slopes, slopes)
         freedom = response.freedom
