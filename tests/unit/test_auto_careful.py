@@ -131,8 +131,7 @@ def test_the_jackknife_has_more_batches_than_there_are_batch_means():
     assert errors.batches == len(sums.n) // errors.merged
     notes = learner.result().diagnostics.notes
     assert any(
-        note.startswith(f"batches: {errors.batches} of {64 * errors.merged:,} rows, covariances over")
-        for note in notes
+        note.startswith(f"batches: {errors.batches} of {64 * errors.merged:,} rows, covariances over") for note in notes
     )
 
 
