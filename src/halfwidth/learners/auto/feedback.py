@@ -42,16 +42,17 @@ makes, or where T < 2.33 and is below E by 5, and below N of a slow response by 
 there is, as in every autoregression. Steps along (H + J)^-1 renew theta R = sum m eta_c times, and to first order
 E (H + J_raw) = (1 + (d + 3) / R) (H + J) (D. F. Nicholls and A. L. Pope 1988). So
 
-    J = (H + J_raw) / (1 + (d + 3) / R) - H,   with (d + 3) / R taken as at most 1/2,
+    J = (H + J_raw) / (1 + (d + 3) / R) - H,   with (d + 3) / R taken as at most 1/2.
 
-and H + J has a relative variance of about 2 / R in every direction. A standard error that is as uncertain has R / 4
-degrees of freedom; that batches longer than a renewal make up for an error of J is left out of account. Where theta
-moved less than R renewals would have moved it, R is what V itself says: J_raw has the covariance Omega (x) V^-1, and
-with Sigma = (H + J)^-1 Omega (H + J)^-T that is 2 d / tr(V^-1 Sigma), on average over directions.
+Where theta moved by far more than its noise moves it, as after an excursion, there is less of that: R is then what V
+says (below), if that is four times as large. H + J has a relative variance of about 2 / R in every direction. A
+standard error that is as uncertain has R / 4 degrees of freedom; that batches longer than a renewal make up for an
+error of J is left out of account. Where theta moved less than R renewals would have moved it, R is what V itself says:
+J_raw has the covariance Omega (x) V^-1, and with Sigma = (H + J)^-1 Omega (H + J)^-T that is 2 d / tr(V^-1 Sigma), on
+average over directions.
 
-The covariance of the root allows for J being fitted to the same rows, and for its error (`slope_error`).
-
-The interval uses J. The steps use `kept` J with kept = 1 - d^2 / F, the positive-part shrinkage of W. James and C.
+The covariance of the root allows for J being fitted to the same rows, and for its error (`slope_error`). The interval
+uses J. The steps use `kept` J with kept = 1 - d^2 / F, the positive-part shrinkage of W. James and C.
 Stein (1961), which does not overshoot early on. The *gain* is the root mean square of (H + J)^-1 H per coordinate, or
 of (H + kept J)^-1 H: one can be far from singular while the other is not. Above 10, steps before J was known renewed
 theta less often than R says, and R is at most twice the smallest squared t-value of H + J, an eigenvalue of Omega^-1 (H
@@ -76,7 +77,6 @@ from halfwidth.learners.auto.slope_error import added, leverage, taken
 from halfwidth.learners.auto.slopes import TINY, Slope, climbs, gain_of, is_slow, regular, slope_of, strength_of
 
 LARGE_GAIN, LARGEST_GAIN = 10.0, 15.0
-_MOST_BIAS = 0.5
 _ENOUGH_RENEWALS, _RENEWALS_PER_GAIN = 96.0, 32.0
 
 
@@ -185,9 +185,12 @@ class Response:
 
     def inflation(self, sums: Sums, centre: Vector) -> float:
         """What the covariance of these batches' centre is multiplied by, since J is estimated and not known."""
-        away = leverage(self.spread, sums, centre) if self.kept > 0.0 and self.spread is not None else 0.0
         more = added(len(centre), 4.0 * self.freedom) if self.settled and self.proportion is None else 0.0
-        return (1.0 + away) / (1.0 + more - self.taken(sums))
+        return (1.0 + self.leverage(sums, centre)) / (1.0 + more - self.taken(sums))
+
+    def leverage(self, sums: Sums, centre: Vector) -> float:
+        """By which share an error of J adds to the variance of these batches' root, near this centre; 0 if unknown."""
+        return leverage(self.spread, sums, centre) if self.kept > 0.0 and self.spread is not None else 0.0
 
 
 def regress(moments: Moments, hessian: Vector, chunk_rows: int) -> Response:
@@ -210,7 +213,7 @@ def regress(moments: Moments, hessian: Vector, chunk_rows: int) -> Response:
         return response
     seen = Slope.of(moments, chunk_rows, slow)
     kept, R = 1.0 - 1.0 / evidence, moments.renewals / seen.inflation
-    J = np.asarray((hessian + seen.J) / (1.0 + min((dim + 3.0) / max(R, 1.0), _MOST_BIAS)) - hessian)
+    J = np.asarray((hessian + seen.J) / (1.0 + seen.bias(hessian, R)) - hessian)
     confirmed = response.confirmed
     gain = max(gain_of(hessian, J), gain_of(hessian, kept * J))
     freedom = R / 4.0

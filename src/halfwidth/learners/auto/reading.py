@@ -104,6 +104,13 @@ def shifts(engine: Steered, equation: Equation, response: Response, skipped: flo
     return profile is not None and profile.shifts(shown_only(equation)[0].solve()[1])
 
 
+def last_half(sums: Sums, merged: Equation) -> Sums:
+    """The batches that went into the last half of the merged ones."""
+    before = merged.rows[: len(merged.rows) // 2].sum()
+    first = int(np.searchsorted(np.cumsum(sums.n), before, side="right"))
+    return Sums(*(array[first:] for array in sums))
+
+
 @np.errstate(over="ignore", invalid="ignore")  # the equation refuses what is not finite
 def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> AutoResult | GivenResult:
     """What a steered engine says now."""
@@ -144,7 +151,10 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
     doubted = "not-settled" in dict(flags)
     if not response.unlike:
         point = None if facts.quadratic else engine.steering.point
-        doubts = () if doubted else unsettled(means, plain, point)
+        rests = response.leverage(last_half(sums, means), plain.params - engine.steering.origin)
+        if response.kept > 0.0 and response.spread is None:
+            rests = np.inf  # a slow response: nothing is known of that
+        doubts = () if doubted else unsettled(means, plain, point, leverage=rests)
         return plain.with_facts(*flags, *doubts, notes=status.notes(facts, plain))
     more = engine.shares.more(response.share) if engine.shares is not None and response.share != 0.0 else None
     found = careful_result(equation, sums, profile, plain, response, more)

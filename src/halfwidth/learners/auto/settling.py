@@ -10,7 +10,9 @@ off. Either is `not-settled`:
   gradient is linear in theta it may be anywhere;
 - the root of the last half of the batches differs from that of all by more than its own standard errors allow for, in
   some coefficient: Student's test, at `LEVEL` for all of them together. The difference has at most the variance of the
-  root of the last half; it has half of it where batches are alike. Where they are not, in the median coefficient.
+  root of the last half; it has half of it where batches are alike. Where they are not, in the median coefficient. A
+  root of all rows that is near the mean of all deployed thetas does not rest on J; that of the last half does, where
+  thetas were deployed on the other side of it: what an error of J adds is in its variance (`slope_error`).
 """
 
 from __future__ import annotations
@@ -30,10 +32,13 @@ from halfwidth.learners.auto.status import Flag
 FAR_POINT, LEVEL = 1.5, 0.001
 
 
-def unsettled(equation: Equation, result: Result, point: Vector | None, *, alike: bool = True) -> tuple[Flag, ...]:
+def unsettled(
+    equation: Equation, result: Result, point: Vector | None, *, alike: bool = True, leverage: float = 0.0
+) -> tuple[Flag, ...]:
     """The doubt about a result of these batches, if there is one; `point` is the last one, where a loss is curved.
 
-    `alike` says whether batches are alike: where they are not, few of them may know one coefficient.
+    `alike` says whether batches are alike: where they are not, few of them may know one coefficient. `leverage` is by
+    which share an error of J adds to the variance of the root of the last half.
     """
     inside, shown = shown_only(equation)
     if point is not None:
@@ -44,7 +49,7 @@ def unsettled(equation: Equation, result: Result, point: Vector | None, *, alike
                 "start. Feed more rows, or start nearer to the solution (theta_0)"
             )
             return (("not-settled", text),)
-    apart, chance = _late_half(inside, alike)
+    apart, chance = _late_half(inside, alike, leverage)
     if chance < LEVEL:
         text = (
             f"the last half of the rows by itself says something else, by {apart:.0f} standard errors: early rows were "
@@ -63,7 +68,7 @@ def _distance(equation: Equation, move: Vector, covariance: Vector) -> float:
     return math.sqrt(max(size, 0.0) / usual) if usual > 0.0 else 0.0
 
 
-def _late_half(equation: Equation, alike: bool) -> tuple[float, float]:
+def _late_half(equation: Equation, alike: bool, leverage: float) -> tuple[float, float]:
     """By how many of its own standard errors the root of the last half differs from that of all, and its p-value."""
     half = len(equation.rows) // 2
     late = Equation(equation.A[half:], equation.B[half:], equation.rows[half:])
@@ -72,7 +77,7 @@ def _late_half(equation: Equation, alike: bool) -> tuple[float, float]:
         root, influences = late.solve()
     except NotIdentified:  # a column that no late row shows
         return 0.0, 1.0
-    errors = np.sqrt(np.square(influences).sum(axis=0) * K / max(K - 1.0, 1.0))
+    errors = np.sqrt(np.square(influences).sum(axis=0) * (1.0 + leverage) * K / max(K - 1.0, 1.0))
     away = np.abs(root - equation.solve()[0])
     t = np.divide(away, errors, out=np.zeros_like(away), where=errors > 0.0)
     found, tests = (float(t.max()), len(t)) if alike else (float(np.median(t)), 1)

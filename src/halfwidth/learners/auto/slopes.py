@@ -15,6 +15,7 @@ SLOW = 3.0
 TINY = 1e-300
 _ROUNDING = 1e-9
 _ROUNDS = 3
+_MOST_BIAS, _EXCITED = 0.5, 4.0
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,12 @@ class Slope:
         share = float(np.sum(against * G)) / max(float(np.sum(against * J)), TINY)
         kept = math.exp(-FORGET * moments.renewals / n) if moments.renewals > 0.0 else UNKNOWN
         return cls(J, omega, spread, inflation, 1.0 + max(share, 0.0) * kept / (1.0 - kept))
+
+    def bias(self, hessian: Vector, renewals: float) -> float:
+        """The share by which H + J comes out too large, where theta was renewed so often (`feedback`)."""
+        typical = self.renewals(hessian + self.J)[1] if gain_of(hessian, self.J) < math.inf else 0.0
+        R = typical if typical > _EXCITED * renewals else renewals
+        return min((len(hessian) + 3.0) / max(R, 1.0), _MOST_BIAS)
 
     def renewals(self, jacobian: Vector) -> tuple[float, float]:
         """How often theta was renewed if this is the Jacobian: in the slowest direction, and in a typical one."""
