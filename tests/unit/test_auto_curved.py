@@ -9,7 +9,7 @@ import halfwidth as hw
 from halfwidth.equation import Equation, Sums
 from halfwidth.learners.auto import careful
 from halfwidth.learners.auto.careful_result import with_doubt
-from halfwidth.learners.auto.expanded import BURN_IN, FADED, NEAR, faded, late_batches, near_batches
+from halfwidth.learners.auto.expanded import BURN_IN, FADED, NEAR, flat, late_batches, near_batches
 from halfwidth.learners.auto.probes import MOST_LOST, REMEMBERED, STEEP, nonlinearity, trust_in
 from halfwidth.problems import problem
 from halfwidth.problems.feature_table import stand_in_table
@@ -185,7 +185,7 @@ def test_a_column_that_no_row_has_shown_stays_out_of_it():
     sums = batches(np.ones((10, 3)), H, np.ones(3))
     found = near_batches(sums, 0.0, 1.0)
     assert np.array_equal(found.H, H)
-    assert not faded(sums).any()
+    assert not flat(sums).any()
 
 
 def test_the_first_fifth_of_the_rows_is_left_out():
@@ -200,7 +200,7 @@ def test_a_column_without_curvature_at_the_end_is_doubted():
     H = np.tile(np.eye(3), (40, 1, 1))
     H[20:, 1, 1] = 0.9 * FADED
     H[20:, 2, 2] = 1.1 * FADED
-    found = faded(batches(np.zeros((40, 3)), H, np.zeros(3)))
+    found = flat(batches(np.zeros((40, 3)), H, np.zeros(3)))
     assert found.tolist() == [False, True, False]
     result = hw.Auto(problem("iid-linear", dim=3), seed=1).run(20_000).result()
     assert with_doubt(result, "not-settled", found).coefficient_status == ("ok", "not-settled", "ok")
@@ -223,3 +223,16 @@ def test_told_the_same_rows_it_ends_with_the_same_interval_as_the_compiled_loop(
     np.testing.assert_allclose(second.params, first.params, rtol=1e-10 if hessian else 1e-6)
     np.testing.assert_allclose(second.bse, first.bse, rtol=1e-10 if hessian else 1e-6)
     assert second.diagnostics.flags == first.diagnostics.flags
+
+
+def test_a_column_that_is_left_collinear_with_a_constant_is_doubted_with_it():
+    """An event in a few rows, standardised: where these rows say nothing any longer, it is a constant but for them."""
+    rng = np.random.default_rng(7)
+    event = (rng.random((40, M)) < 0.02) * 7.0 - 0.14
+    X = np.stack([np.ones((40, M)), rng.standard_normal((40, M)), event], axis=2)
+    seen, saturated = (
+        batches(np.zeros((40, 3)), np.einsum("kmi,km,kmj->kij", X, w, X), np.zeros(3))
+        for w in (np.ones((40, M)), np.where(event > 0.0, 1e-5, 1.0))
+    )
+    assert flat(seen).tolist() == [False, False, False]
+    assert flat(saturated).tolist() == [True, False, True]

@@ -11,9 +11,12 @@ is the share of curvature that its expansion leaves out. Where it is above `NEAR
 `NEAR` over that share; the root is solved for again, a few times. The first fifth of all rows is left out altogether:
 theta, its response and its noise were least known there.
 
-A loss that saturates, as a logistic one does, has no curvature left far out, and no distance shows there. So a column
-whose Hessian per row was never, in the last half of the batches, a twentieth of what it was in some batch before, has
-*faded*, and its coefficient is doubted.
+A loss that saturates, as a logistic one does, has no curvature left far out, and no distance shows there: a column that
+is large in a few spells of rows may be held far from its root by points at which these rows say nothing. Two things
+are left of it. The column's Hessian per row was never, in the last half of the batches, a twentieth of what it was in
+some batch before; or what is left of the column is nearly collinear with others, as that of an event is, outside of it,
+with a constant: its variance inflation A_jj (A^-1)_jj is above 30, A the sum of Hessians. Such coefficients are
+doubted, those that really are collinear among them.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from halfwidth.errors import NotIdentified
 from halfwidth.kernels.arrays import Vector
 
 BURN_IN, NEAR = 0.2, 0.02
-FADED = 0.05
+FADED, COLLINEAR = 0.05, 30.0
 _TURNS = 3
 _WEIGHTED = ("H", "b", "U", "R")
 
@@ -69,7 +72,14 @@ def _weighted(sums: Sums, weights: Vector) -> Sums:
     return Sums(**arrays)
 
 
-def faded(sums: Sums) -> NDArray[np.bool_]:
-    """Which columns have no curvature left in the last half of the batches, compared to the one with most of it."""
+def flat(sums: Sums) -> NDArray[np.bool_]:
+    """Which coefficients may be held where the loss is flat, by all batches."""
     size = np.abs(np.diagonal(sums.H, axis1=1, axis2=2)) / sums.n[:, None]
-    return np.asarray(size[len(size) // 2 :].max(axis=0) < FADED * size.max(axis=0))
+    faded = size[len(size) // 2 :].max(axis=0) < FADED * size.max(axis=0)
+    A = sums.H.sum(axis=0)
+    shown = np.flatnonzero(np.diag(A) != 0.0)
+    scale = np.sqrt(np.abs(np.diag(A)[shown]))
+    correlation = A[np.ix_(shown, shown)] / np.outer(scale, scale)
+    collinear = np.zeros(len(A), dtype=bool)
+    collinear[shown] = np.diag(np.linalg.pinv(correlation)) > COLLINEAR
+    return np.asarray(faded | collinear)

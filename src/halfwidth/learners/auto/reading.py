@@ -26,7 +26,7 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import given_status, status
 from halfwidth.learners.auto.careful_result import careful_result, of_kernel, shown_only, with_doubt
 from halfwidth.learners.auto.excitation import MOST_INFLATION, MOST_INFLATION_SESSIONS, Profile, drift
-from halfwidth.learners.auto.expanded import faded, late_batches, near_batches
+from halfwidth.learners.auto.expanded import flat, late_batches, near_batches
 from halfwidth.learners.auto.feedback import Feedback, Response
 from halfwidth.learners.auto.given import GivenRows
 from halfwidth.learners.auto.probes import nonlinearity
@@ -159,7 +159,7 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
     more = engine.shares.more(response.share) if engine.shares is not None and response.share != 0.0 else None
     found = careful_result(equation, sums, profile, plain, response, more)
     kernel, doubts = of_kernel(found, engine.store.length)
-    found = with_doubt(found, "not-settled", faded(every) if engine.curved else None)
+    found = with_doubt(found, "not-settled", flat(every) if engine.curved else None)
     doubts += () if doubted else unsettled(equation, found, None, alike=False)
     return found.with_facts(*flags, *doubts, notes=status.notes(facts, plain, kernel))
 
