@@ -57,10 +57,10 @@ def test_dithered_chunks_are_probed_on_either_side_and_what_is_not_linear_is_sum
         engine = world.learner._steered
         point, z = engine.steering.point.copy(), request.theta - engine.moving.theta
         np.testing.assert_allclose(request.points, [engine.moving.theta, point, point + z, point - z], rtol=1e-12)
-        R, probed, P = engine.store.total("R"), engine.moving.probed.copy(), engine.steering.P.copy()
+        R, probed, P = engine.store.sums.R.sum(axis=0), engine.moving.probed.copy(), engine.steering.P.copy()
         world.learner.tell(request, gradients, H)
         left = 0.5 * (gradients[2] + gradients[3]) - gradients[1]
-        np.testing.assert_allclose(engine.store.total("R") - R, left, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(engine.store.sums.R.sum(axis=0) - R, left, rtol=1e-9, atol=1e-9)
         seen = [z @ H @ z, 0.5 * z @ (gradients[2] - gradients[3]), z @ H @ P @ H @ z, left @ P @ left]
         np.testing.assert_allclose(engine.moving.probed, REMEMBERED * probed + seen, rtol=1e-9)
     assert engine.curved
@@ -125,13 +125,13 @@ def test_what_a_steep_chunk_does_not_count_for_moves_the_next_points_and_is_forg
     engine = world.learner._steered
     steep = 40.0 * M * np.diag(np.maximum(np.diag(engine.mean_hessian()), 1e-3))
     engine.steering.usual[:] = np.maximum(np.diag(engine.mean_hessian()), 1e-3)
-    before, total, R = engine.store.curvature(), engine.store.total("b"), engine.store.total("R")
+    before, total, R = engine.store.curvature(), engine.store.sums.b.sum(axis=0), engine.store.sums.R.sum(axis=0)
     trust, own = (STEEP / 40.0) ** 2, steep @ (engine.steering.point - engine.steering.origin) - gradients[1]
     world.learner.tell(request, gradients, steep)
     np.testing.assert_allclose(engine.store.curvature() - before, trust * steep, atol=1e-9)
-    np.testing.assert_allclose(engine.store.total("b") - total, trust * own, atol=1e-9)
+    np.testing.assert_allclose(engine.store.sums.b.sum(axis=0) - total, trust * own, atol=1e-9)
     left = 0.5 * (gradients[2] + gradients[3]) - gradients[1]
-    np.testing.assert_allclose(engine.store.total("R") - R, trust * left, atol=1e-9)
+    np.testing.assert_allclose(engine.store.sums.R.sum(axis=0) - R, trust * left, atol=1e-9)
     rest = engine.moving.far_curvature.copy()
     np.testing.assert_allclose(rest, (1.0 - trust) * (1.0 - engine.steering.share[0]) * steep, rtol=0.2)
     engine.steering.usual[:] = 0.0

@@ -161,11 +161,7 @@ class BatchStore(Stored):
 
     def score(self) -> Vector:
         """The sum of b over all rows."""
-        return self.total("b")
-
-    def total(self, name: str) -> Vector:
-        """The sum over all rows of what `Sums` has by this name."""
-        return np.asarray(getattr(self.sums, name)[: self.open + 1].sum(axis=0))
+        return np.asarray(self.sums.b[: self.open + 1].sum(axis=0))
 
     def give_back(self, shift: Vector) -> None:
         """Add `shift` for every row since the last move of the linearisation point, which is forgotten."""

@@ -18,9 +18,8 @@ less than a chunk makes F small and J too small all the same. So, where F is not
 share c of the response that is late, G = c J, and g is regressed on x + c (x~ - x); c is shrunk by 1 - 1 / t^2, t its
 ratio to its standard error, and zero where it is negative.
 
-**In proportion.** Where chunks are unlike each other, so that many steps are clipped, no constant J fits. There, in
-place of all that, the share k of a response in proportion to each chunk's own Hessian is measured with the dither
-(`proportional`, `careful`); it enters the equation with its error, whether it is significant or not.
+**In proportion.** Where chunks are unlike each other no constant J fits. There, in place of all that, the share k of a
+response in proportion to each chunk's own Hessian is measured with the dither (`proportional`, `careful`).
 
 **The instrument.** Noise that stays correlated for longer than a chunk gives a J_raw too, for theta follows the noise
 of earlier chunks: no regression on theta's own motion can tell the two apart (U. Forssell and L. Ljung 1999). A dither
@@ -52,13 +51,12 @@ J_raw has the covariance Omega (x) V^-1, and with Sigma = (H + J)^-1 Omega (H + 
 average over directions.
 
 The covariance of the root allows for J being fitted to the same rows, and for its error (`slope_error`). The interval
-uses J. The steps use `kept` J with kept = 1 - d^2 / F, the positive-part shrinkage of W. James and C.
-Stein (1961), which does not overshoot early on. The *gain* is the root mean square of (H + J)^-1 H per coordinate, or
-of (H + kept J)^-1 H: one can be far from singular while the other is not. Above 10, steps before J was known renewed
-theta less often than R says, and R is at most twice the smallest squared t-value of H + J, an eigenvalue of Omega^-1 (H
-+ J) V (H + J)'. Above 15, J is rejected unless feedback is detected. It is always rejected where H^-1 (H + J) has an
-eigenvalue without a positive real part: theta could not have settled at such a root, and the response was seen where it
-is far from linear.
+uses J. The steps use `kept` J with kept = 1 - d^2 / F, the positive-part shrinkage of W. James and C. Stein (1961),
+which does not overshoot early on. The *gain* is the root mean square of (H + J)^-1 H per coordinate, or of (H + kept
+J)^-1 H: one can be far from singular while the other is not. Above 10, steps before J was known renewed theta less
+often than R says, and R is at most twice the smallest squared t-value of H + J, an eigenvalue of Omega^-1 (H + J) V (H
++ J)'. Above 15, J is rejected unless feedback is detected. It is always rejected where H^-1 (H + J) has an eigenvalue
+without a positive real part: theta could not have settled at such a root.
 """
 
 from __future__ import annotations

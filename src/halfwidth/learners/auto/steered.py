@@ -101,7 +101,7 @@ class Steered(FirstPhase):
             self._moved(hidden, gradient)
         elif self.phase == 1 and self.k >= self.phase_ends:
             self.phase = 2
-            s.point[:] = s.origin + self.store.total("T") / self.store.rows
+            s.point[:] = s.origin + self.store.sums.T.sum(axis=0) / self.store.rows
             self.prior_rows = 0.5 * self.k
             self._estimate_from_here()
         elif self.weighed is None and (self.k >= self.next_refresh or event == APPEARED):

@@ -20,13 +20,12 @@ from halfwidth.learners.auto.moments import FeedbackNotes
 from halfwidth.learners.auto.proportional import ShareSums
 from halfwidth.learners.auto.slopes import regression
 from halfwidth.learners.auto.steps import LEAST_EIGENVALUE, Gain, past, preconditioner
-from halfwidth.learners.auto.stores import careful_store, steered_store
+from halfwidth.learners.auto.stores import steered_store
 from halfwidth.schedules import PowerStep
 
 STEP = PowerStep(1.0, 0.505)
 BATCH_CHUNKS, FEWEST_CHUNKS = 4, 4
-_DIFFERENCED = 4
-_SHORT_CHUNK = 128
+_DIFFERENCED, _SHORT_CHUNK = 4, 128
 _LARGEST_STEP = 0.35
 _SPACING, _FIRST_SPACING = 0.05, 1e-4
 _ROUNDING = 1e-6
@@ -53,11 +52,9 @@ class SteeredSums:
         spacing = _FIRST_SPACING * np.maximum(1.0, np.abs(theta_0)) if differences else np.zeros(dim)
         self.moving, self.steering = moving_from(theta_0), steering_from(theta_0, spacing)
         self.store = self.empty_store()
-        self.notes = FeedbackNotes(dim)
-        self.excitation = Excitation()
+        self.notes, self.excitation = FeedbackNotes(dim), Excitation()
         self.hessian_sum, self.hessian_rows = np.zeros((dim, dim)), 0.0
-        self.prior = np.zeros(dim)
-        self.bends = np.zeros(dim)
+        self.prior, self.bends = np.zeros(dim), np.zeros(dim)
         self.weighed: int | None = None  # chunks since the point moved, until the move is weighed
         self.next_refresh = self.next_feedback = 0
         self.bent, self.settled, self.usual, self.height = 0.0, False, math.inf, 1.0
@@ -72,9 +69,7 @@ class SteeredSums:
 
     def empty_store(self) -> BatchStore:
         """For the sums of this engine."""
-        if self.careful:
-            return careful_store(self.dim, self.batch_rows, self.m)
-        return steered_store(self.dim, self.batch_rows)
+        return steered_store(self.dim, self.batch_rows, self.m if self.careful else None)
 
     def use_hessian(self) -> None:
         """Before the first chunk: the Hessian is told after all."""
@@ -103,17 +98,13 @@ class SteeredSums:
         self.prior[appeared] = np.abs(np.diag(H))[appeared] * worth
         rows = max(self.hessian_rows + self.store.rows, 1.0)
         prior, s = self.prior_weight() * self.prior / rows, self.steering
-        if self.careful:
-            s.P[:] = preconditioner(H, np.zeros_like(H), prior) / max(1.0 - s.share[0], LEAST_EIGENVALUE)
-        else:
-            s.P[:] = preconditioner(H, s.J, prior)
+        less = max(1.0 - s.share[0], LEAST_EIGENVALUE) if self.careful else 1.0
+        s.P[:] = preconditioner(H, np.zeros_like(H) if self.careful else s.J, prior) / less
 
     def prior_weight(self) -> float:
         """Where chunks are unlike each other, what noise makes of the prior: rows that are noisier say less."""
-        if not self.careful:
-            return 1.0
         noise = float(self.moving.guard[0]) * (1.0 - float(self.steering.share[0])) / self.dim
-        return min(max(noise, 1.0), _MOST_PRIOR)
+        return min(max(noise, 1.0), _MOST_PRIOR) if self.careful else 1.0
 
     def _begin_at(self, point: Vector) -> None:
         """Sums are relative to this point from now on."""
@@ -163,7 +154,7 @@ class SteeredSums:
 
     def _balancing(self, target: Vector) -> Vector:
         """The theta to deploy until the next refresh, so that the mean of all deployed thetas is near the target."""
-        mean = self.steering.origin + self.store.total("T") / self.store.rows
+        mean = self.steering.origin + self.store.sums.T.sum(axis=0) / self.store.rows
         return past(target, mean, self._noise_root(), float(self._plain_steps(1)[0]))
 
     def _corrected(self) -> tuple[Vector, Vector]:
@@ -171,9 +162,9 @@ class SteeredSums:
         s, store = self.steering, self.store
         A, B, share = store.curvature(), store.score() - store.rows * s.Q, s.share[0]
         if self.careful:
-            U, R = store.total("U"), store.total("R")
+            U, R = (sums.sum(axis=0) for sums in (store.sums.U, store.sums.R))
             return (1.0 - share) * A + self.moving.far_curvature, B - share * (U + share * R) + self.moving.far_score
-        return np.asarray(A + store.rows * s.J), np.asarray(B + s.J @ store.total("T"))
+        return np.asarray(A + store.rows * s.J), np.asarray(B + s.J @ store.sums.T.sum(axis=0))
 
     def _use_feedback(self, response: Response) -> None:
         """Steer by this slope; what decrements are usual grows with the preconditioner."""

@@ -33,15 +33,10 @@ def most_deleted(dim: int) -> int:
     return min(capacity_for(dim, MOST_BATCHES), max(power_of_two(JACKKNIFE_FLOPS / dim**3), FEWEST_BATCHES))
 
 
-def steered_store(dim: int, batch_rows: int) -> BatchStore:
-    """The store of rows that may respond."""
-    return BatchStore(dim, batch_rows, most_means(dim), deployed=True)
-
-
-def careful_store(dim: int, batch_rows: int, chunk_rows: int) -> BatchStore:
-    """The same where chunks are unlike each other."""
-    if dim > KERNEL_WIDTH:
-        return steered_store(dim, batch_rows)
+def steered_store(dim: int, batch_rows: int, chunk_rows: int | None = None) -> BatchStore:
+    """The store of rows that may respond; with chunks of so many rows where these are unlike each other."""
+    if chunk_rows is None or dim > KERNEL_WIDTH:
+        return BatchStore(dim, batch_rows, most_means(dim), deployed=True)
     return BatchStore(dim, chunk_rows, max(most_deleted(dim), KERNEL_BATCHES), deployed=True)
 
 
