@@ -191,8 +191,8 @@ class Response:
         return leverage(self.spread, sums, centre) if self.kept > 0.0 and self.spread is not None else 0.0
 
 
-def regress(moments: Moments, hessian: Vector, chunk_rows: int) -> Response:
-    """The response, given the mean static Hessian."""
+def regress(moments: Moments, hessian: Vector, chunk_rows: int, excited: bool = False) -> Response:
+    """The response, given the mean static Hessian, and whether there were excursions."""
     dim, n = len(hessian), moments.chunks
     none = np.zeros((dim, dim))
     if n < 2 * dim + 8:
@@ -211,7 +211,7 @@ def regress(moments: Moments, hessian: Vector, chunk_rows: int) -> Response:
         return response
     seen = Slope.of(moments, chunk_rows, slow)
     kept, R = 1.0 - 1.0 / evidence, moments.renewals / seen.inflation
-    J = np.asarray((hessian + seen.J) / (1.0 + seen.bias(hessian, R)) - hessian)
+    J = np.asarray((hessian + seen.J) / (1.0 + seen.bias(hessian, R, excited)) - hessian)
     confirmed = response.confirmed
     gain = max(gain_of(hessian, J), gain_of(hessian, kept * J))
     freedom = R / 4.0

@@ -45,9 +45,10 @@ class Slope:
         kept = math.exp(-FORGET * moments.renewals / n) if moments.renewals > 0.0 else UNKNOWN
         return cls(J, omega, spread, inflation, 1.0 + max(share, 0.0) * kept / (1.0 - kept))
 
-    def bias(self, hessian: Vector, renewals: float) -> float:
+    def bias(self, hessian: Vector, renewals: float, excited: bool) -> float:
         """The share by which H + J comes out too large, where theta was renewed so often (`feedback`)."""
-        typical = self.renewals(hessian + self.J)[1] if gain_of(hessian, self.J) < math.inf else 0.0
+        regular = excited and gain_of(hessian, self.J) < math.inf
+        typical = self.renewals(hessian + self.J)[1] if regular else 0.0
         R = typical if typical > _EXCITED * renewals else renewals
         return min((len(hessian) + 3.0) / max(R, 1.0), _MOST_BIAS)
 

@@ -191,7 +191,7 @@ class SteeredSums:
     def _regress(self, hessian: Vector) -> Response:
         if self.shares is not None:
             return in_proportion(self.shares, hessian, self.m)
-        return regress(self.notes.moments(), hessian, self.m)
+        return regress(self.notes.moments(), hessian, self.m, bool(self.truncations))
 
     def corrections(self) -> tuple[Vector, Vector]:
         """Q, and the share of the last move in it that rows since then get back."""
