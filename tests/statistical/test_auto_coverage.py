@@ -59,7 +59,7 @@ def test_intervals_cover_on_given_rows(gradient_only):
 
 
 def test_negative_control_without_the_feedback_the_swap_game_is_not_covered(monkeypatch):
-    def blind(moments, hessian, chunk_rows):
+    def blind(moments, hessian, chunk_rows, excited):
         return Response(np.zeros_like(hessian), 0.0, 0.0)
 
     monkeypatch.setattr(steered_sums, "regress", blind)

@@ -100,7 +100,7 @@ def test_nothing_is_reported_between_an_excursion_and_a_fresh_start():
 
 @pytest.mark.parametrize("error", [np.linalg.LinAlgError(), OverflowError(), NotIdentified("singular", "singular")])
 def test_matrices_that_are_not_finite_end_in_advice(monkeypatch, error):
-    def overflows(moments, hessian, chunk_rows):
+    def overflows(moments, hessian, chunk_rows, excited):
         raise error
 
     monkeypatch.setattr(steered_sums, "regress", overflows)
