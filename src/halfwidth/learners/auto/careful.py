@@ -22,7 +22,8 @@ have come as at the beginning of the last; it ends once k is known to 0.08. Dith
     (eta_c / 2) q / (d (1 - k)) S (S H S + 1/10)^-1 S,   S_jj^-2 the largest H_jj that a chunk has shown,
 
 which is that of theta's own noise (`dither`) where chunks are alike, and less in directions that few rows have shown or
-where some chunk has far more to show than others: a dither must stay small there, too, or the response saturates.
+where some chunk has far more to show than others: a dither must stay small there, too, or the response saturates. Where
+the loss is curved they are limited further (`probes`).
 """
 
 from __future__ import annotations
