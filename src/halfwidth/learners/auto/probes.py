@@ -7,8 +7,9 @@ show what is not linear in between: with g(.) the gradient sum of a chunk and H 
 
 The second and the third are equal where the loss is quadratic. The share of curvature that is lost at a distance z, one
 less their ratio, grows like the square of z, and so does |R|^2 over |H z|^2 in the metric of P; dithers are limited to
-a fifth of both together, for a response that follows the loss is lost in the same way. R is what the mean of a dithered theta adds to a gradient. Data that shift by a share k of
-theta, as forecasts do that fulfil themselves in part, add R at the distance k z: k^2 R (`halfwidth.equation`).
+a fifth of both together, for a response that follows the loss is lost in the same way. R is what the mean of a dithered
+theta adds to a gradient. Data that shift by a share k of theta, as forecasts do that fulfil themselves in part, add R
+at the distance k z: k^2 R (`halfwidth.equation`).
 
 **Steep chunks.** An exponential loss that is expanded far above its root has a Hessian many times the usual one. Such a
 chunk would decide the equation with what its expansion says, which is wrong. So a chunk with r times the usual Hessian,
