@@ -11,6 +11,7 @@ import halfwidth as hw
 from halfwidth.equation import Equation
 from halfwidth.errors import BadState
 from halfwidth.learners.auto.careful_result import _with_far, careful_result
+from halfwidth.learners.auto.proportional import Proportion
 from halfwidth.learners.auto.reading import batch_means_result
 from halfwidth.problems import problem
 
@@ -59,10 +60,11 @@ def test_it_begins_again_where_steps_are_clipped_and_stays_careful():
 
 def test_resumed_in_the_middle_of_a_session_it_ends_with_the_same_bits():
     world = problem("table-logistic", epsilon=0.5)
-    whole = hw.Auto(world, seed=5).run(12_000)
-    engine = whole._steered
-    assert engine.careful
-    assert engine.dither.root is not None
+    whole = hw.Auto(world, seed=5).run(4_096)
+    while whole._steered.dither.root is None and whole.n_seen < 12_000:
+        whole.run(64)
+    assert whole._steered.careful
+    assert whole._steered.dither.root is not None
     again = hw.Auto.from_state(whole.to_state(), problem=world)
     for learner in (whole, again):
         learner.run(18_000)
@@ -102,6 +104,15 @@ def test_it_decides_the_same_however_it_is_cut_into_calls():
     np.testing.assert_allclose(cut.result().covariance, whole.result().covariance, rtol=1e-9, atol=1e-12)
 
 
+def test_the_slope_of_a_vague_share_is_bounded():
+    for share, variance in ((0.5, 1.0), (0.0, 0.25**2), (-2.0, 100.0)):
+        assert Proportion(share, variance, 0.0, 0.0).steepening == pytest.approx(2.0)
+    assert Proportion(0.5, 0.0, 0.0, 0.0).steepening == 1.0
+    k, s = 0.3, 0.1
+    rise = 1.0 / (1.0 - k - 2.0 * s) - 1.0 / (1.0 - k)
+    assert Proportion(k, s * s, 0.0, 0.0).steepening == pytest.approx(rise / (2.0 * s) * (1.0 - k) ** 2)
+
+
 @pytest.mark.parametrize("loss", ["linear", "logistic"])
 def test_the_error_of_the_share_is_that_of_moving_it(loss):
     engine = hw.Auto(problem(f"table-{loss}", epsilon=0.5), seed=3).run(30_000)._steered
@@ -117,7 +128,9 @@ def test_the_error_of_the_share_is_that_of_moving_it(loss):
     known = replace(response, proportion=replace(response.proportion, variance=0.0))
     with_error, without = (careful_result(equation, sums, None, plain, one) for one in (response, known))
     added = with_error.covariance - without.covariance
-    expected = plain.n * response.proportion.variance * np.outer(slope, slope)
+    left, error = 1.0 - k, np.sqrt(response.proportion.variance)
+    steeper = left / (left - 2.0 * error)  # 1 / (1 - k), from k to two standard errors above it
+    expected = plain.n * (steeper * error) ** 2 * np.outer(slope, slope)
     given = ~np.isnan(added)  # the rare event has no interval
     assert given.sum() >= 25
     np.testing.assert_allclose(added[given], expected[given], rtol=1e-4, atol=1e-6 * np.abs(expected).max())

@@ -102,8 +102,10 @@ def test_a_share_measured_under_strong_noise_is_not_lost_in_the_curve(monkeypatc
 
     limited = shares()
     mean, error = np.mean([k for k, _ in limited]), np.sqrt(np.mean([v for _, v in limited]) / len(limited))
-    assert abs(mean - 0.5) < 3.3 * max(error, 0.02)
+    assert 0.5 * (1.0 - MOST_LOST) - 2.0 * error < mean < 0.5 + 2.0 * error  # at most that is lost
+    own = careful.CarefulSteering._share_root
     monkeypatch.setattr(careful, "MOST_LOST", np.inf)
+    monkeypatch.setattr(careful.CarefulSteering, "_share_root", lambda engine, sums: 4.0 * own(engine, sums))
     assert np.mean([k for k, _ in shares()]) < mean - 0.03
 
 

@@ -10,7 +10,7 @@ from numba import njit
 from halfwidth import Auto, Problem
 from halfwidth.equation import Equation
 from halfwidth.equation.wide_errors import WideErrors
-from halfwidth.learners.auto import at_root, difference_widths, given, given_root, reading, stores
+from halfwidth.learners.auto import at_root, difference_widths, given, given_reading, given_root, stores
 from halfwidth.learners.auto.field import DifferencedField, JacobianField, StaticField, field_of
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.learners.warm_start import collect_rows
@@ -184,7 +184,7 @@ def test_many_columns_take_the_other_jackknife(monkeypatch):
     rows = rows_of(world, 9_000)
     narrow = Auto(world).consume(rows).result()
     monkeypatch.setattr(stores, "WIDE", 2)
-    monkeypatch.setattr(reading, "WIDE", 2)
+    monkeypatch.setattr(given_reading, "WIDE", 2)
     learner = Auto(world).consume(rows[:5_000])
     wide = Auto.from_state(learner.to_state(), world).consume(rows[5_000:]).result()
     assert isinstance(wide.errors, WideErrors)
@@ -302,7 +302,7 @@ def test_errors_of_batches_where_they_were_expanded_are_far_too_small(monkeypatc
 
 @pytest.mark.parametrize(("start", "status"), [((0.0, 0.0), "not-settled"), ((-5.0, 2.0), "ok")])
 def test_of_many_columns_errors_of_other_places_are_doubted(monkeypatch, start, status):
-    for module in (stores, reading, at_root, given_root):
+    for module in (stores, given_reading, at_root, given_root):
         monkeypatch.setattr(module, "WIDE", 1)
     X, y = rare_events((-5.0, 2.0), 3_000, 1)
     result = Auto(problem("ar-logistic", dim=2), theta_0=start).consume(np.column_stack([X, y])).result()

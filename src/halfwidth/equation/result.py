@@ -147,10 +147,14 @@ class Jackknifed:
 
     def diagnostics(self, flags: tuple[tuple[str, str], ...], notes: tuple[str, ...]) -> Diagnostics:
         """With the flags of every coefficient: `unidentified` or `rare`."""
-        few = min(FEW, FEW_OF_ALL * (self.errors.batches - 1.0))
-        found = tuple(
-            ("unidentified",) if hidden else ("rare",) * (not df >= few)
-            for hidden, df in zip(self.along.undetermined, self.df, strict=True)
-        )
+        found = self.flags_of(self.df)
         own = found if any(found) else ()
         return Diagnostics(self.law.degrees_of_freedom, flags=flags, notes=notes, coefficient_flags=own)
+
+    def flags_of(self, df: Vector) -> tuple[tuple[str, ...], ...]:
+        """The flags of every coefficient where errors have these degrees of freedom."""
+        few = min(FEW, FEW_OF_ALL * (self.errors.batches - 1.0))
+        return tuple(
+            ("unidentified",) if hidden else ("rare",) * (not own >= few)
+            for hidden, own in zip(self.along.undetermined, df, strict=True)
+        )

@@ -3,12 +3,15 @@
 Up to the factor 1 - k the equation is that of rows that do not respond (`halfwidth.equation.errors`): what one batch
 knows about a coefficient is in its matrix, and a column that few batches have shown has few degrees of freedom. The
 error of k, which the dither has measured, adds var k times the square of dc / dk, where (sum A) dc / dk = sum H c - sum
-(U + 2 k R): it is small where theta was deployed near the root. Where dc / dk is more than `FAR` times the error that
-is left when k is known, theta was deployed so far from the root that a response of another kind, which the dither need
-not show, would matter: such a coefficient is `not-settled`. One that seems to respond by more than k (`proportional`)
-is `feedback-undecided`: its error may be far too small. Standard errors are in proportion to 1 / (1 - k): the relative
-variance v = var k / (1 - k)^2 leaves 1 / (2 v) degrees of freedom, and makes their squares 1 + 3 v times as large on
-average. Batch means stay where there is no loss, or too many columns.
+(U + 2 k R): it is small where theta was deployed near the root. That is in proportion to 1 / (1 - k), so that a k which
+came out too low makes it too small: its square is multiplied by that of (1 - k) / (1 - k - 2 s), s the error of k.
+
+Where dc / dk is more than `FAR` times the error that is left when k is known, theta was deployed so far from the root
+that a response of another kind, which the dither need not show, would matter: such a coefficient is `not-settled`. One
+that seems to respond by more than k (`proportional`) is `feedback-undecided`: its error may be far too small. Standard
+errors are in proportion to 1 / (1 - k): the relative variance v = var k / (1 - k)^2 leaves 1 / (2 v) degrees of
+freedom, and makes their squares 1 + 3 v times as large on average; what is left of a coefficient's own degrees of
+freedom says whether it is `rare`. Batch means stay where there is no loss, or too many columns.
 
 Where the loss is curved, batches that were expanded far from the root count for little (`expanded`).
 """
@@ -68,7 +71,7 @@ def careful_result(
         H = np.tensordot(weights, sums.H, 1)[np.ix_(shown, shown)]
         U = (weights @ (sums.U + 2.0 * response.share * sums.R))[shown]
         slopes[shown] = np.linalg.solve(inside.A.sum(axis=0), H @ centre - U)
-        extra = plain.n * response.proportion.variance * np.outer(slopes, slopes)
+        extra = plain.n * (response.proportion.steepening**2 * response.proportion.variance) * np.outer(slopes, slopes)
         freedom = response.freedom
     if len(centre) > WIDE or is_field(inside.A):
         result: AutoResult | GivenResult = replace(plain, covariance=_scale(freedom) * plain.covariance + extra)
@@ -123,7 +126,7 @@ def _jackknifed(
     covariance[refused] = np.nan
     covariance[:, refused] = np.nan
     usual = float(np.median(df[~refused])) if not refused.all() else FEWEST
-    own = iter(found.diagnostics((), ()).coefficient_flags or ((),) * dim)
+    own = iter(found.flags_of(df[shown]))
     flags = tuple(next(own) if seen else ("unidentified",) for seen in shown)
     return GivenResult(
         plain.params,

@@ -12,11 +12,14 @@ is the share of curvature that its expansion leaves out. Where it is above `NEAR
 theta, its response and its noise were least known there.
 
 A loss that saturates, as a logistic one does, has no curvature left far out, and no distance shows there: a column that
-is large in a few spells of rows may be held far from its root by points at which these rows say nothing. Two things
+is large in a few spells of rows may be held far from its root by points at which these rows say nothing. Three things
 are left of it. The column's Hessian per row was never, in the last half of the batches, a twentieth of what it was in
 some batch before; or what is left of the column is nearly collinear with others, as that of an event is, outside of it,
-with a constant: its variance inflation A_jj (A^-1)_jj is above 30, A the sum of Hessians. Such coefficients are
-doubted, those that really are collinear among them.
+with a constant: its variance inflation A_jj (A^-1)_jj is above 30, A the sum of Hessians. Or the points of the batches
+were, in its own coordinate, further than 1.5 standard errors from the estimate, f in the mean square by curvature, and
+u m f^2 L is above a fifth, L the largest curvature per row that a chunk has shown of it: at such a distance a fifth of
+that is lost, where distances lose curvature at all and do not add to it (`saturates`). Such coefficients are doubted,
+those that really are collinear among them.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from halfwidth.kernels.arrays import Vector
 
 BURN_IN, NEAR = 0.2, 0.02
 FADED, COLLINEAR = 0.05, 30.0
+FAR, LOST = 1.5, 0.2
 _TURNS = 3
 _WEIGHTED = ("H", "b", "U", "R")
 
@@ -83,3 +87,15 @@ def flat(sums: Sums) -> NDArray[np.bool_]:
     collinear = np.zeros(len(A), dtype=bool)
     collinear[shown] = np.diag(np.linalg.pinv(correlation)) > COLLINEAR
     return np.asarray(faded | collinear)
+
+
+def far(sums: Sums, root: Vector, errors: Vector, largest: Vector) -> NDArray[np.bool_]:
+    """Which coefficients rest on batches that were expanded too far from the root, in their own coordinate.
+
+    `largest` is u m times the largest curvature per row of each column.
+    """
+    curvature = np.maximum(np.diagonal(sums.H, axis1=1, axis2=2), 0.0)
+    distance = (curvature * np.square(sums.T / sums.n[:, None] - root)).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        distance /= curvature.sum(axis=0)
+        return np.asarray((distance > (FAR * errors) ** 2) & (distance * largest > LOST))

@@ -60,12 +60,6 @@ class FirstPhase(CarefulSteering):
         if settling:
             self.usual, self.height = usual, self._height()
 
-    def _height(self) -> float:
-        """The mean Hessian in units of what the first rows showed of it, in the median column."""
-        shown = self.prior > 0.0
-        size = np.abs(np.diag(self.mean_hessian()))[shown] / self.prior[shown]
-        return float(np.median(size)) if shown.any() else 1.0
-
     def _levels_off(self) -> bool:
         """Whether the Hessian is about what it was; it is not asked for ever."""
         now, ends = self._height(), self.phase_ends + _MOST_SETTLING * self.first

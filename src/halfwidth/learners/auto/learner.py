@@ -27,9 +27,10 @@ from halfwidth.inference import Result
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.asking import Request, checked_hessian, told_problem, told_sums
 from halfwidth.learners.auto.engines import Declared, Engines
+from halfwidth.learners.auto.given_reading import given_result
 from halfwidth.learners.auto.observed import Observed
 from halfwidth.learners.auto.observed_result import observed_result
-from halfwidth.learners.auto.reading import given_result, steered_result
+from halfwidth.learners.auto.reading import steered_result
 from halfwidth.learners.auto.status import NO_STEPS
 from halfwidth.learners.auto.steered_sums import STEP
 from halfwidth.learners.learner_state import State, learner_schema, restored_learner
@@ -239,8 +240,6 @@ class Auto(Engines):
             return "the Hessian that was told" if told else f"the problem's {own}"
         text = "differences of gradients on the same rows"
         return text if told or self.gradient_only else f"{text}, as the problem has no Hessian or Jacobian"
-
-    # ---- state
 
     @classmethod
     def from_state(cls, state: State, problem: Problem | None = None) -> Self:

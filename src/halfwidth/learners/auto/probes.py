@@ -66,6 +66,11 @@ def trust_in(H: Vector, rows: int, usual: Vector) -> float:
     return 1.0 if ratio <= STEEP else (STEEP / ratio) ** 2
 
 
+def saturates(probed: Vector) -> bool:
+    """Whether curvature is less a dither away from the points, and not more, as it is of an exponential."""
+    return bool(probed[1] < probed[0])
+
+
 def nonlinearity(probed: Vector) -> float:
     """What is not linear at a distance x, per unit of x'H x over a chunk: by the dithers of late, 0 without any."""
     if not (probed[0] > 0.0 and probed[2] > 0.0):

@@ -61,6 +61,12 @@ class Proportion:
         return abs(self.share) / math.sqrt(max(self.variance, TINY))
 
     @property
+    def steepening(self) -> float:
+        """How much steeper 1 / (1 - k) is between k and two standard errors above it, of a k that is not vague."""
+        left = 1.0 - self.share
+        return left / max(left - 2.0 * math.sqrt(self.variance), (1.0 - 2.0 * VAGUE) * left)
+
+    @property
     def unsure(self) -> bool:
         """Whether k is not known well enough yet; a limit that depended on k itself would bias it."""
         return math.sqrt(self.variance) > SURE

@@ -1,35 +1,23 @@
-"""From an engine's sums to a result: root, errors, notes and flags."""
+"""From the sums of a steered engine to a result: root, errors, notes and flags."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from halfwidth.equation import Equation, Sums
-from halfwidth.equation.errors import Errors, jackknife_errors
-from halfwidth.equation.field_errors import field_errors
-from halfwidth.equation.prefix import prefix_trail
-from halfwidth.equation.result import FEWEST
-from halfwidth.equation.stability import stability
-from halfwidth.equation.wide_errors import WIDE, WideErrors, wide_errors
 from halfwidth.errors import NotEnoughData
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.autoregressive_bias import shortfall
-from halfwidth.inference.batch_result import in_pairs
 from halfwidth.inference.longrun import long_run_covariance
 from halfwidth.inference.slow_dependence import reach
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
-from halfwidth.learners.auto import given_status, status
+from halfwidth.learners.auto import status
 from halfwidth.learners.auto.careful_result import careful_result, of_kernel, shown_only, with_doubt
 from halfwidth.learners.auto.excitation import MOST_INFLATION, MOST_INFLATION_SESSIONS, Profile, drift
-from halfwidth.learners.auto.expanded import flat, late_batches, near_batches
+from halfwidth.learners.auto.expanded import far, flat, late_batches, near_batches
 from halfwidth.learners.auto.feedback import Feedback, Response
-from halfwidth.learners.auto.given import GivenRows
-from halfwidth.learners.auto.probes import nonlinearity
+from halfwidth.learners.auto.probes import nonlinearity, saturates
 from halfwidth.learners.auto.result import AutoResult, GivenResult
 from halfwidth.learners.auto.settling import unsettled
 from halfwidth.learners.auto.steered import Steered
@@ -116,10 +104,11 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
     """What a steered engine says now."""
     response = engine.response()
     Q, D = engine.corrections()
-    every = sums = engine.store.closed()
+    every = late = sums = engine.store.closed()
+    unit = engine.m * nonlinearity(engine.moving.probed)
     if engine.curved:
-        unit = engine.m * nonlinearity(engine.moving.probed)
-        sums = near_batches(late_batches(every, engine.began, n_seen), response.share, unit)
+        late = late_batches(every, engine.began, n_seen)
+        sums = near_batches(late, response.share, unit)
     skipped = float(every.n.sum() - sums.n.sum())
     equation = Equation.of(sums, response.J if response.kept > 0.0 else None, Q, D, response.share)
     truncations = tuple(engine.truncations)
@@ -159,92 +148,10 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
     more = engine.shares.more(response.share) if engine.shares is not None and response.share != 0.0 else None
     found = careful_result(equation, sums, profile, plain, response, more)
     kernel, doubts = of_kernel(found, engine.store.length)
-    found = with_doubt(found, "not-settled", flat(every) if engine.curved else None)
+    if engine.curved and engine.shares is not None:
+        away, errors = found.params - engine.steering.origin, np.sqrt(np.diag(found.covariance) / found.n)
+        found = with_doubt(found, "not-settled", flat(every))
+        if saturates(engine.moving.probed):
+            found = with_doubt(found, "not-settled", far(late, away, errors, unit * engine.shares.largest))
     doubts += () if doubted else unsettled(equation, found, None, alike=False)
     return found.with_facts(*flags, *doubts, notes=status.notes(facts, plain, kernel))
-
-
-class Jackknifed(NamedTuple):
-    """What the batch jackknife says of every coefficient; influences and information are those of the batches."""
-
-    errors: Errors | WideErrors
-    covariance: Vector
-    df: Vector
-    undetermined: NDArray[np.bool_]
-    influences: Vector
-    information: Vector
-
-    @classmethod
-    def of(cls, equation: Equation, residuals: Vector, information: Vector | None) -> Jackknifed:
-        """By the jackknife that fits the number of coefficients; without an information, for a field without a loss."""
-        every = np.eye(residuals.shape[1])
-        if information is not None and len(every) > WIDE:
-            wide = wide_errors(equation, residuals, information, np.zeros(len(every)), every)
-            found = (wide.covariance(every), wide.df, wide.undetermined(every), wide.influences, wide.information)
-            return cls(wide, *found)
-        if information is None:
-            errors = field_errors(equation, residuals)
-        else:
-            errors = jackknife_errors(equation, residuals, information)
-        along = errors.along(every)
-        deleted, df = along.deleted, along.degrees_of_freedom()
-        return cls(errors, along.covariance(), df, along.undetermined, deleted.influences, deleted.information)
-
-
-@np.errstate(over="ignore", invalid="ignore")  # the equation refuses what is not finite
-def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
-    """What renewable Newton says now, rows of the open chunk included."""
-    engine = engine.whole()
-    root = engine.root()
-    n, dim = engine.store.rows, len(root.centre)
-    equation = engine.at_root(root.centre)
-    information = engine.store.curvature() if dim > WIDE else equation.A.sum(axis=0)
-    residuals = equation.centred_residuals(np.zeros(dim))
-    found = Jackknifed.of(equation, residuals, None if engine.without_loss else 0.5 * (information + information.T))
-    errors, hidden = found.errors, found.undetermined
-    df = np.where(hidden, 0.0, found.df)
-    refused = hidden | (df < FEWEST)
-    covariance = n * found.covariance
-    covariance[refused] = np.nan
-    covariance[:, refused] = np.nan
-    rows = equation.rows
-    for _ in range(errors.merged.bit_length() - 1):
-        rows = in_pairs(rows)
-    steady = stability(found.influences, found.information, rows)
-    told = given_status.Known(
-        curvature=curvature,
-        rows=n,
-        batch_rows=engine.store.length * errors.merged,
-        batches=errors.batches,
-        bandwidth=errors.bandwidth,
-        df=df,
-        hidden=hidden,
-        unstable=steady.unstable(~refused),
-        sizes=given_status.sizes(engine, root.centre, np.diag(information)),
-        long_variances=steady.long_variances,
-        root=root,
-        errors=np.sqrt(np.diag(covariance) / n),
-        collapsed=given_status.collapsed(engine, root.centre, np.diag(engine.store.curvature())),
-        jumping=engine.sample.counting(engine.field, root.centre) if engine.rough else np.inf,
-        conditioning=given_status.conditioning(information, hidden, engine),
-    )
-    params = np.where(hidden, engine.theta, root.centre)
-    result = GivenResult(
-        params,
-        covariance,
-        n,
-        StudentLaw(float(np.median(df[~refused])) if not refused.all() else FEWEST),
-        name,
-        Diagnostics(
-            float(np.min(df[~refused], initial=np.inf)),
-            coefficient_flags=given_status.coefficient_flags(told),
-            notes=given_status.notes(told),
-        ),
-        errors=errors,
-        basis=np.eye(dim),
-        df=df,
-        settled=None
-        if dim > WIDE or engine.without_loss
-        else partial(prefix_trail, equation, root.centre, params, np.eye(dim)),
-    )
-    return result.with_facts(*given_status.flags(told))

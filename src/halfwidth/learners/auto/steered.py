@@ -161,7 +161,7 @@ class Steered(FirstPhase):
         seen = np.diag(H) != 0.0
         inside = np.ix_(seen, seen)
         J = s.J if s.share[0] == 0.0 else -s.share[0] * H
-        left = A[inside] + self.prior_rows * (H + J)[inside] + np.diag(self.prior_weight() * self.prior[seen])
+        left = A[inside] + self.prior_rows * (H + J)[inside] + self.prior_matrix(H)[inside]
         target = s.origin.copy()
         target[seen] += solution(left, B[seen])
         if not math.isfinite(target.sum()):

@@ -19,7 +19,7 @@ from halfwidth.learners.auto.feedback import Response, in_proportion, regress
 from halfwidth.learners.auto.moments import FeedbackNotes
 from halfwidth.learners.auto.proportional import ShareSums
 from halfwidth.learners.auto.slopes import regression
-from halfwidth.learners.auto.steps import LEAST_EIGENVALUE, Gain, past, preconditioner
+from halfwidth.learners.auto.steps import Gain, past, preconditioner
 from halfwidth.learners.auto.stores import steered_store
 from halfwidth.schedules import PowerStep
 
@@ -29,7 +29,6 @@ _DIFFERENCED, _SHORT_CHUNK = 4, 128
 _LARGEST_STEP = 0.35
 _SPACING, _FIRST_SPACING = 0.05, 1e-4
 _ROUNDING = 1e-6
-_PRIOR_CHUNKS, _MOST_PRIOR = 8, 4.0
 
 
 class SteeredSums:
@@ -49,8 +48,7 @@ class SteeredSums:
         self.shares: ShareSums | None = None  # where chunks are unlike each other
         self.gain = Gain(_LARGEST_STEP * chunk_rows / (chunk_rows + dim + 1.0))
         self.dither = Dither(dim, key)
-        spacing = _FIRST_SPACING * np.maximum(1.0, np.abs(theta_0)) if differences else np.zeros(dim)
-        self.moving, self.steering = moving_from(theta_0), steering_from(theta_0, spacing)
+        self.moving, self.steering = moving_from(theta_0), steering_from(theta_0, self._first_spacing(theta_0))
         self.store = self.empty_store()
         self.notes, self.excitation = FeedbackNotes(dim), Excitation()
         self.hessian_sum, self.hessian_rows = np.zeros((dim, dim)), 0.0
@@ -70,6 +68,9 @@ class SteeredSums:
     def empty_store(self) -> BatchStore:
         """For the sums of this engine."""
         return steered_store(self.dim, self.batch_rows, self.m if self.careful else None)
+
+    def _first_spacing(self, theta_0: Vector) -> Vector:
+        return np.asarray(_FIRST_SPACING * np.maximum(1.0, np.abs(theta_0)) * float(self.differences))
 
     def use_hessian(self) -> None:
         """Before the first chunk: the Hessian is told after all."""
@@ -93,18 +94,14 @@ class SteeredSums:
             )
 
     def _precondition(self, H: Vector) -> None:
-        appeared = (self.prior == 0.0) & (np.diag(H) != 0.0)
-        worth = _PRIOR_CHUNKS * self.m if self.careful else math.sqrt(self.m)
-        self.prior[appeared] = np.abs(np.diag(H))[appeared] * worth
-        rows = max(self.hessian_rows + self.store.rows, 1.0)
-        prior, s = self.prior_weight() * self.prior / rows, self.steering
-        less = max(1.0 - s.share[0], LEAST_EIGENVALUE) if self.careful else 1.0
-        s.P[:] = preconditioner(H, np.zeros_like(H) if self.careful else s.J, prior) / less
+        size, rows = np.abs(np.diag(H)), max(self.hessian_rows + self.store.rows, 1.0)
+        appeared = (self.prior == 0.0) & (size != 0.0)
+        self.prior[appeared] = size[appeared] * math.sqrt(self.m)
+        self.steering.P[:] = preconditioner(H, self.steering.J, self.prior / rows)
 
-    def prior_weight(self) -> float:
-        """Where chunks are unlike each other, what noise makes of the prior: rows that are noisier say less."""
-        noise = float(self.moving.guard[0]) * (1.0 - float(self.steering.share[0])) / self.dim
-        return min(max(noise, 1.0), _MOST_PRIOR) if self.careful else 1.0
+    def prior_matrix(self, H: Vector) -> Vector:
+        """The prior of theta, in rows, given the mean Hessian H."""
+        return np.diag(self.prior)
 
     def _begin_at(self, point: Vector) -> None:
         """Sums are relative to this point from now on."""
