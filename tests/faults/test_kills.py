@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import multiprocessing
@@ -77,7 +78,8 @@ def ran(processes, arguments, wait=None, number=None):
     turns = 0
     while process.is_alive() and turns < MOST_TURNS:
         if turns == wait and number is not None:
-            os.kill(process.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it may have ended since it was asked
+                os.kill(process.pid, number)
         process.join(0.02)
         turns += 1
     return process.exitcode, turns
