@@ -25,6 +25,28 @@ class Chunk:
     bends: np.ndarray
 
 
+def pairs_of(x):
+    """Sums of neighbours, from the last batch on; three make the first one where their number is odd."""
+    starts = list(range(len(x) % 2, len(x), 2))
+    pairs = [x[a : a + 2].sum(axis=0) for a in starts]
+    if len(x) % 2:
+        pairs[0] = pairs[0] + x[0]
+    return np.array(pairs)
+
+
+def longer_show_more(x):
+    """Whether twos or fours of neighbours have more variance, by two standard deviations, in the median coordinate."""
+    twos = pairs_of(x)
+    for longer in (twos, pairs_of(twos)):
+        K, L = len(x), len(longer)
+        ratios = [
+            (longer[:, j] @ longer[:, j] * L / (L - 1)) / (x[:, j] @ x[:, j] * K / (K - 1)) for j in range(x.shape[1])
+        ]
+        if np.median(ratios) > 1 + 2 * np.sqrt(2 / L - 2 / K):
+            return True
+    return False
+
+
 class Twin:
     """With the problem's Hessian; `draw(theta, count)` gives the next rows while theta is deployed."""
 
@@ -272,7 +294,7 @@ class Twin:
 
     def finish(self):
         count, length = len(self.chunks), 4
-        while count // length >= 64:
+        while count // length >= 128:
             length *= 2
         edges = [*range(0, count, length), count]
         if edges[-1] - edges[-2] < length / 2 and len(edges) > 2:
@@ -282,19 +304,22 @@ class Twin:
         batches = [self.sums(self.J, range(*edge)) for edge in pairwise(edges)]
         self.inflation = 1.0
         if self.J.any():
-            x = np.array([c.deployed for c in self.chunks])
-            T = [self.m * (x[a:b] - x.mean(axis=0)).sum(axis=0) for a, b in pairwise(edges)]
-            taken = sum(T_j @ np.linalg.solve(seen["spread"], T_j) for T_j in T) / (self.m * count)
             weights = self.weights(edges)
             batches = [(w * A_j, w * B_j) for w, (A_j, B_j) in zip(weights, batches, strict=True)]
         A, B = (np.sum(part, axis=0) for part in zip(*batches, strict=True))
         self.params = np.linalg.solve(A, B)
+        self.influences = np.array([np.linalg.solve(A, B_j - A_j @ self.params) for A_j, B_j in batches])
+        while len(self.influences) >= 32 and longer_show_more(self.influences):
+            edges = [0, *edges[2 + len(self.influences) % 2 :: 2]]
+            self.influences = pairs_of(self.influences)
         if self.J.any():
+            x = np.array([c.deployed for c in self.chunks])
+            T = [self.m * (x[a:b] - x.mean(axis=0)).sum(axis=0) for a, b in pairwise(edges)]
+            taken = sum(T_j @ np.linalg.solve(seen["spread"], T_j) for T_j in T) / (self.m * count)
             away = x.mean(axis=0) - self.params
             leverage = self.m * count * away @ np.linalg.solve(seen["spread"], away)
             added = 2 * (self.d + 2) / self.renewals if seen["settled"] else 0.0
             self.inflation = (1 + leverage) / (1 + added - taken)
-        self.influences = np.array([np.linalg.solve(A, B_j - A_j @ self.params) for A_j, B_j in batches])
 
     def weights(self, edges):
         """Batches count by how noisy theta was: linear in that, and uncorrelated with it as far as 1.05 allows."""

@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from halfwidth.equation import Sums, restored_store
+from halfwidth.equation import BatchStore, Sums, restored_store
 from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.absorb import follow
 from halfwidth.learners.auto.engine_schemas import OBSERVED_SCHEMA, REMEMBERED
 from halfwidth.learners.auto.feedback import Response, regress
 from halfwidth.learners.auto.moments import FeedbackNotes, Moments
-from halfwidth.learners.auto.stores import steered_store
+from halfwidth.learners.auto.stores import most_means
 from halfwidth.state.schema import validate
 
 BATCH_CHUNKS, FEWEST_BATCHES = 4, 8
@@ -40,7 +40,7 @@ class Observed:
         dim = len(theta)
         self.m = rows
         self.origin = theta.copy()
-        self.store = steered_store(dim, BATCH_CHUNKS * rows)
+        self.store = BatchStore(dim, BATCH_CHUNKS * rows, most_means(dim), deployed=True)
         self.notes = FeedbackNotes(dim)
         self.chunks = 0
         self.last, self.trace = theta.copy(), np.zeros(dim)

@@ -8,6 +8,7 @@ from halfwidth.equation import Equation, Sums
 from halfwidth.errors import NotEnoughData
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.autoregressive_bias import shortfall
+from halfwidth.inference.batch_result import in_pairs, too_short
 from halfwidth.inference.longrun import long_run_covariance
 from halfwidth.inference.slow_dependence import reach
 from halfwidth.inference.student_law import StudentLaw
@@ -22,6 +23,9 @@ from halfwidth.learners.auto.result import AutoResult, GivenResult
 from halfwidth.learners.auto.settling import unsettled
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.learners.auto.stores import most_means, power_of_two
+
+LONG_ENOUGH = 2.0
+"""Standard deviations by which longer batches may show more noise before they are taken for all coefficients."""
 
 
 def batch_means_result(
@@ -75,6 +79,20 @@ def _variance(influences: Vector, rows: Vector, response: Response) -> tuple[Vec
     return long_run.covariance * np.outer(factors, factors), long_run.degrees_of_freedom
 
 
+def long_enough(equation: Equation, sums: Sums, most: int, response: Response) -> tuple[Equation, Sums]:
+    """The batches behind the means: neighbours merge, down to 16 of them, while longer ones show more noise.
+
+    A kernel, where noise is known to outlast a chunk, is over at most `most` of them.
+    """
+    if response.denied:
+        return equation.merged(most), sums
+    while len(equation.rows) >= 2 * status.FEW_BATCHES:
+        if not too_short(shown_only(equation)[0].solve()[1], LONG_ENOUGH):
+            break
+        equation, sums = equation.in_pairs(), Sums(*(in_pairs(array) for array in sums))
+    return equation, sums
+
+
 def engine_profile(engine: Steered, equation: Equation, response: Response, skipped: float) -> Profile | None:
     """How noisy the deployed theta was in each batch, where that matters: the data respond to it.
 
@@ -116,13 +134,14 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
     shifted = shifts(engine, equation.merged(most), response, skipped)
     equation = equation if profile is None else equation.weighted(profile.weights)
     means = equation.merged(most)
-    plain = batch_means_result(means, sums, engine.steering.origin, response, name, truncations, engine.m)
+    behind, own = (means, sums) if response.unlike else long_enough(equation, sums, most, response)
+    plain = batch_means_result(behind, own, engine.steering.origin, response, name, truncations, engine.m)
     facts = status.Facts(
         n_seen=n_seen,
         burn_in=4 * engine.first,
         began=engine.began + int(skipped),
         chunk_rows=engine.m,
-        batch_rows=engine.store.length * power_of_two(len(equation.rows) / len(means.rows)),
+        batch_rows=engine.store.length * power_of_two(len(equation.rows) / len(behind.rows)),
         curvature=curvature,
         response=response,
         clipped_share=engine.clipped / engine.chunks,

@@ -4,7 +4,7 @@
 |----------------------|---------------------------------------------------------------------------------------------|
 | `few-batches`        | fewer than 16 batches, or fewer than twice as many rows as the burn-in took                 |
 | `short-batches`      | in the median coordinate, batches of twice or four times the length give significantly more, |
-|                      | or, where noise outlasts a chunk, a kernel over them leaves fewer than K/4 degrees of freedom |
+|                      | or, where noise outlasts a chunk, a kernel over them leaves fewer than 8 degrees of freedom  |
 | `clipped-steps`      | more than a fifth of the steps were clipped (two where J = 0, noise is correlated and the    |
 |                      | loss quadratic): the loss bends more than its mean Hessian says                             |
 | `not-settled`        | the linearisation point moved, lately, through a region where the loss is far from           |
@@ -39,7 +39,7 @@ NO_STEPS: Flag = (
     "theta follows the root of all rows here and takes no steps: what a watcher makes of its path is no interval. Ask "
     "result() without a watcher",
 )
-FEW_BATCHES = 16
+FEW_BATCHES, FEW_DEGREES = 16, 8.0
 MOST_CLIPPED, MOST_CLIPPED_UNUSED = 0.2, 0.4
 """Shares of clipped steps; the second where noise is correlated, J = 0 and the loss quadratic: no step matters then."""
 MOST_BENT = 0.3
@@ -128,7 +128,7 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
     if K < FEW_BATCHES or facts.n_seen < 2 * facts.burn_in:
         text = f"only {K} batches after {facts.n_seen:,} rows; feed more than {3 * facts.burn_in:,} rows"
         found.append(("few-batches", text))
-    few = facts.response.denied and result.diagnostics.effective_blocks < K / 4.0
+    few = facts.response.denied and result.diagnostics.effective_blocks < FEW_DEGREES
     if few or too_short(result.influences):
         text = (
             f"batches of {facts.batch_rows:,} rows are still correlated, the interval is likely too short; feed more "

@@ -5,9 +5,10 @@ deleted one by one at little cost, between 128 and 1,024; fewer where their matr
 512 dimensions, where a chunk would be cut into dozens of large matrices, they begin with 128 rows and are kept in
 single precision, their sum in double.
 
-Of rows that may respond: batches of at least four chunks. Batch means, which a response needs, have no use for more
-than 64. Where chunks are unlike each other, batches of a chunk under a kernel, as many as of given rows and at least
-256, tell what coefficients rest on (`careful_result`), up to 128 columns.
+Of rows that may respond: batches of at least four chunks, 64 to 128 of them up to 128 columns, and half as many above.
+Batch means, which a response needs, rest on these where they are long enough (`reading.long_enough`); the doubts look
+at no more than 64. Where chunks are unlike each other, batches of a chunk under a kernel, as many as of given rows and
+at least 256, tell what coefficients rest on (`careful_result`), up to 128 columns.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ def most_deleted(dim: int) -> int:
 def steered_store(dim: int, batch_rows: int, chunk_rows: int | None = None) -> BatchStore:
     """The store of rows that may respond; with chunks of so many rows where these are unlike each other."""
     if chunk_rows is None or dim > KERNEL_WIDTH:
-        return BatchStore(dim, batch_rows, most_means(dim), deployed=True)
+        return BatchStore(dim, batch_rows, most_means(dim) * (2 if dim <= KERNEL_WIDTH else 1), deployed=True)
     return BatchStore(dim, chunk_rows, max(most_deleted(dim), KERNEL_BATCHES), deployed=True)
 
 
 def most_means(dim: int) -> int:
-    """How many batch means there are at most: 64, and 32 where their matrices would take half a gigabyte."""
+    """How many batches the doubts look at: at most 64, and 32 where their matrices would take half a gigabyte."""
     return MEANS if dim <= WIDE else FEWER_MEANS
 
 
