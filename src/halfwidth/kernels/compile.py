@@ -93,6 +93,19 @@ class Kernel(Generic[P, R]):
             result = self._compiled(*args, **kwargs)
         return result
 
+    def again(self) -> Callable[P, R]:
+        """The machine code of the last call, for another one with the very same arrays.
+
+        Numba looks at the type of every array of every call, which for forty arrays takes longer than a small kernel.
+        Without machine code, or where there is some for several types, this is the kernel itself.
+        """
+        overloads: dict[Any, Any] = getattr(self._compiled, "overloads", {})
+        if len(overloads) != 1:
+            return self
+        (only,) = overloads.values()
+        entry: Callable[P, R] = only.entry_point
+        return entry
+
     def __reduce__(self) -> str | tuple[Any, ...]:
         if self._made_from is None:
             return super().__reduce__()
