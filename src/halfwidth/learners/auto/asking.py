@@ -108,10 +108,10 @@ class Conversation:
     def _check_sum(self, request: Request, sums: Vector, H: Vector) -> None:
         """Refuse a Hessian that is a mean over rows: gradients change by as many times that, again and again."""
         move, rows = request.points[0] - request.points[1], request.rows
-        expected = abs(float(move @ H @ move))
+        expected = abs(float(move.dot(H).dot(move)))
         if rows < FEWEST_ROWS or expected == 0.0:
             return
-        changed = abs(float(move @ (sums[0] - sums[1])))
+        changed = abs(float(move.dot(sums[0] - sums[1])))
         self._means = self._means + 1 if rows / 1.5 < changed / expected < 1.5 * rows else 0
         if self._means == MANY_MEANS:
             rule = f"be summed over the {rows} rows; gradients change by {changed / expected:.3g} times what it says"
@@ -153,13 +153,18 @@ def add_up(gradients: ArrayLike, every: Vector, sums: Vector) -> None:
     else:
         rule = f"have shape ({points}, {rows}, {dim}), or ({points}, {dim}) where they are summed over the rows"
         raise InputError.of("gradients", rule, array.shape)
-    if not (math.isfinite(np.vdot(sums, sums)) or np.isfinite(sums).all()):  # squares may overflow
+    if not is_finite(sums):
         raise InputError.of("gradients", "be finite", sums[~np.isfinite(sums)][0])
 
 
 def is_plain(values: object) -> TypeGuard[NDArray[np.float64]]:
     """Whether these are float64 already, in an array that is not of a subclass."""
     return type(values) is np.ndarray and values.dtype == np.float64
+
+
+def is_finite(array: Vector) -> bool:
+    """Whether all numbers are finite: their squares add up to one that is, or overflow."""
+    return math.isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
 
 
 def told_sums(gradients: ArrayLike, dim: int) -> tuple[Vector, int]:
@@ -183,7 +188,7 @@ def _nobody_asks(theta: Vector, row: Vector, params: Vector, grad: Vector) -> No
 
 def checked_hessian(hessian: ArrayLike, dim: int) -> NDArray[np.float64]:
     """A Hessian that the caller brings: finite, of shape (dim, dim)."""
-    array = check_real("hessian", hessian)
-    if array.shape != (dim, dim) or not np.isfinite(array).all():
+    array = hessian if is_plain(hessian) else check_real("hessian", hessian)
+    if array.shape != (dim, dim) or not is_finite(array):
         raise InputError.of("hessian", f"be finite, of shape ({dim}, {dim}), summed over the rows", array.shape)
     return array
