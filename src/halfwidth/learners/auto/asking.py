@@ -147,7 +147,7 @@ def add_up(gradients: ArrayLike, every: Vector, sums: Vector) -> None:
             gradients = [every @ one for one in arrays]  # stacked, they would be copied
     array = gradients if is_plain(gradients) else check_real("gradients", gradients)
     if array.shape == (points, rows, dim):
-        np.matmul(every, array[::-1], out=sums[::-1])  # what was written last is still in the cache
+        np.matmul(every, array, out=sums)
     elif array.shape == (points, dim):
         sums[:] = array
     else:
