@@ -7,6 +7,7 @@ import pytest
 
 from halfwidth import Auto, FixedBatchMeans
 from halfwidth.errors import Busy, HalfInterrupted, InputError, NotEnoughData
+from halfwidth.learners.auto.asking import add_up
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.problems import problem
 
@@ -173,6 +174,40 @@ def test_what_is_told_is_checked_before_anything_is_taken_in():
         Auto(dim=2, feedback="maybe")
     with pytest.raises(NotEnoughData):
         learner.result()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("form", [np.asarray, list, tuple, lambda rows: rows.sum(axis=1)])
+def test_a_refused_tell_leaves_no_trace(form, bad):
+    """One number of many that is not finite, at any request of a plan."""
+    rng, left, refused = np.random.default_rng(4), Auto(dim=2, seed=1), Auto(dim=2, seed=1)
+    for _ in range(60):
+        request, same = left.ask(), refused.ask()
+        gradients = request.points[:, None, :] + rng.standard_normal((request.rows, 2))
+        spoilt = gradients.copy()
+        spoilt[-1, 17, 1] = bad
+        with pytest.raises(InputError, match=f"gradients must be finite; got .*{bad}"):
+            refused.tell(same, form(spoilt))
+        left.tell(request, form(gradients))
+        refused.tell(same, form(gradients))
+    np.testing.assert_array_equal(refused.theta, left.theta)
+    np.testing.assert_equal(refused.to_state(), left.to_state())
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64])
+def test_gradients_of_any_real_type_are_added_up(kind):
+    whole = np.random.default_rng(4).integers(-9, 9, (2, 64, 3)).astype(np.float64)
+    sums = np.full((2, 3), np.nan)
+    add_up(whole.astype(kind), np.ones(64), sums)
+    np.testing.assert_array_equal(sums, whole.sum(axis=1))
+
+
+def test_finite_gradients_whose_squares_are_not_are_taken():
+    sums = np.zeros((2, 3))
+    add_up(np.full((2, 3), 1e200), np.ones(64), sums)
+    np.testing.assert_array_equal(sums, 1e200)
+    with pytest.raises(InputError, match="masked"):
+        add_up(np.ma.masked_less(np.zeros((2, 64, 3)), 1.0), np.ones(64), sums)
 
 
 class FaultyWatcher(FixedBatchMeans):

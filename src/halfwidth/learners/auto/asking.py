@@ -14,7 +14,9 @@ last of them is told, or before someone reads the engine.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,10 +57,11 @@ class Conversation:
 
     def __init__(self, engine: Steered) -> None:
         self.engine = engine
-        self._told = told_for(engine.dim)
+        self._told, self._every = told_for(engine.dim), np.ones(engine.m)
         self._open: Request | None = None
         self._ahead: tuple[Plan, Notes, Cursor] | None = None  # the plan, where it is noted, and the next chunk's batch
         self._done = self._clipped = 0  # chunks of the plan that were told, and how many of their steps were clipped
+        self._absorb = told_chunk.__call__  # `told_chunk`, which need not look twice at the arrays of a plan
         self._count = 0  # points of the next request, once they are written
         self._means = 0  # requests in a row whose Hessian looks like a mean
 
@@ -77,7 +80,8 @@ class Conversation:
         if request is not self._open:
             raise InputError("request must be the one that ask() gave last, told once; ask again")
         engine, (plan, notes, cursor) = self.engine, self._planned()
-        sums = summed(gradients, request)
+        sums = self._told.gradients[: len(request.points)]
+        add_up(gradients, self._every, sums)
         H = None if hessian is None else checked_hessian(hessian, engine.dim)
         if engine.chunks == 0 and H is not None:
             engine.use_hessian()
@@ -85,13 +89,14 @@ class Conversation:
         if (H is None) != engine.differences:
             rule = "be given with every tell, or with none from the first on"
             raise InputError.of("hessian", rule, "none" if H is None else "one")
-        self._told.gradients[: len(sums)] = sums
         if H is not None:
             self._check_sum(request, sums, H)
             engine.moving.H[:] = H
-        clipped, event, self._count = told_chunk(
+        clipped, event, self._count = self._absorb(
             self._done, cursor, plan, engine.steering, engine.moving, engine.store.sums, notes, self._told
         )
+        if self._done == 0:
+            self._absorb = told_chunk.again()
         self._open, self._done, self._clipped = None, self._done + 1, self._clipped + int(clipped)
         theta = engine.moving.theta.copy()
         if event != FINE or self._done == len(plan.steps):
@@ -103,10 +108,10 @@ class Conversation:
     def _check_sum(self, request: Request, sums: Vector, H: Vector) -> None:
         """Refuse a Hessian that is a mean over rows: gradients change by as many times that, again and again."""
         move, rows = request.points[0] - request.points[1], request.rows
-        expected = abs(float(move @ H @ move))
+        expected = abs(float(move.dot(H).dot(move)))
         if rows < FEWEST_ROWS or expected == 0.0:
             return
-        changed = abs(float(move @ (sums[0] - sums[1])))
+        changed = abs(float(move.dot(sums[0] - sums[1])))
         self._means = self._means + 1 if rows / 1.5 < changed / expected < 1.5 * rows else 0
         if self._means == MANY_MEANS:
             rule = f"be summed over the {rows} rows; gradients change by {changed / expected:.3g} times what it says"
@@ -116,7 +121,7 @@ class Conversation:
     def settle(self, event: int = FINE) -> None:
         """Do what is due after the chunks that were told, the last of which ended in the event."""
         done, clipped = self._done, self._clipped
-        self._ahead, self._done, self._clipped, self._count = None, 0, 0, 0
+        self._ahead, self._done, self._clipped, self._count, self._absorb = None, 0, 0, 0, told_chunk.__call__
         if done:
             self.engine.advance(done, clipped, event)
 
@@ -133,23 +138,33 @@ class Conversation:
         return self._ahead
 
 
-def summed(gradients: ArrayLike, request: Request) -> Vector:
-    """The gradient sums (p, d) of a response; raises where the shape or a number is wrong."""
-    points, dim = request.points.shape
-    every = np.ones(request.rows)
-    if isinstance(gradients, list) and len(gradients) == points:
+def add_up(gradients: ArrayLike, every: Vector, sums: Vector) -> None:
+    """Write the gradient sums (p, d) of a response; raises where the shape or a number is wrong."""
+    (points, dim), rows = sums.shape, len(every)
+    if isinstance(gradients, (list, tuple)) and len(gradients) == points:
         arrays = [check_real("gradients", one) for one in gradients]
-        if all(one.shape == (request.rows, dim) for one in arrays):
+        if all(one.shape == (rows, dim) for one in arrays):
             gradients = [every @ one for one in arrays]  # stacked, they would be copied
-    array = check_real("gradients", gradients)
-    if array.shape == (points, request.rows, dim):
-        array = every @ array
-    elif array.shape != (points, dim):
-        rule = f"have shape ({points}, {request.rows}, {dim}), or ({points}, {dim}) where they are summed over the rows"
+    array = gradients if is_plain(gradients) else check_real("gradients", gradients)
+    if array.shape == (points, rows, dim):
+        np.matmul(every, array, out=sums)
+    elif array.shape == (points, dim):
+        sums[:] = array
+    else:
+        rule = f"have shape ({points}, {rows}, {dim}), or ({points}, {dim}) where they are summed over the rows"
         raise InputError.of("gradients", rule, array.shape)
-    if not np.isfinite(array).all():
-        raise InputError.of("gradients", "be finite", array[~np.isfinite(array)][0])
-    return np.asarray(array)
+    if not is_finite(sums):
+        raise InputError.of("gradients", "be finite", sums[~np.isfinite(sums)][0])
+
+
+def is_plain(values: object) -> TypeGuard[NDArray[np.float64]]:
+    """Whether these are float64 already, in an array that is not of a subclass."""
+    return type(values) is np.ndarray and values.dtype == np.float64
+
+
+def is_finite(array: Vector) -> bool:
+    """Whether all numbers are finite: their squares add up to one that is, or overflow."""
+    return math.isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
 
 
 def told_sums(gradients: ArrayLike, dim: int) -> tuple[Vector, int]:
@@ -173,7 +188,7 @@ def _nobody_asks(theta: Vector, row: Vector, params: Vector, grad: Vector) -> No
 
 def checked_hessian(hessian: ArrayLike, dim: int) -> NDArray[np.float64]:
     """A Hessian that the caller brings: finite, of shape (dim, dim)."""
-    array = check_real("hessian", hessian)
-    if array.shape != (dim, dim) or not np.isfinite(array).all():
+    array = hessian if is_plain(hessian) else check_real("hessian", hessian)
+    if array.shape != (dim, dim) or not is_finite(array):
         raise InputError.of("hessian", f"be finite, of shape ({dim}, {dim}), summed over the rows", array.shape)
     return array
