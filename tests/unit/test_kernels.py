@@ -89,25 +89,6 @@ def test_a_kernel_keeps_its_python_twin():
     assert double.python(3.0) == 6.0
 
 
-def test_a_call_with_the_arrays_of_the_last_one_goes_straight_to_the_machine_code():
-    """With machine code for several types it is the kernel, which chooses among them."""
-
-    def total(values):
-        found = 0.0
-        for value in values.flat:
-            found += value
-        return found
-
-    adder = compiled.Kernel(total, cache=False)
-    assert adder.again() is adder
-    table = np.arange(12.0).reshape(3, 4)
-    assert adder(table) == 66.0
-    assert adder.again() is not adder
-    assert adder.again()(table) == 66.0
-    assert adder(table[:, ::2]) == 30.0
-    assert adder.again() is adder
-
-
 def test_a_long_compile_is_announced_and_a_short_one_is_not(monkeypatch, capsys):
     monkeypatch.setattr(compiled, "_ANNOUNCE_AFTER_SECONDS", 0.05)
     with compiled._announced("quick"):

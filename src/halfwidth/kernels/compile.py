@@ -77,7 +77,6 @@ class Kernel(Generic[P, R]):
         self.python = function
         self._cache, self._made_from = cache, made_from
         self._compiled: Any = None  # Numba's dispatcher, once there is one
-        self._entry: Callable[P, R] | None = None  # of the machine code, where all calls had the same types
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the machine code, which is compiled or loaded at the first call."""
@@ -93,20 +92,6 @@ class Kernel(Generic[P, R]):
         else:
             result = self._compiled(*args, **kwargs)
         return result
-
-    def again(self) -> Callable[P, R]:
-        """The machine code of the last call, for another one with the very same arrays.
-
-        Numba looks at the type of every array of every call, which for forty arrays takes longer than a small kernel.
-        Without machine code, or where there is some for several types, this is the kernel itself.
-        """
-        overloads: dict[Any, Any] = getattr(self._compiled, "overloads", {})
-        if len(overloads) != 1:
-            return self
-        if self._entry is None:  # to iterate over these, Numba makes a hash of every type: that takes long
-            (only,) = overloads.values()
-            self._entry = only.entry_point
-        return self._entry
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         if self._made_from is None:

@@ -2,7 +2,7 @@
 
 Numba finds machine code by a stamp of the file that holds the kernel. That misses edits of functions in other files,
 and discards machine code when anything else in the file changes. `KeyedCache` finds it by `Kernel.key` instead; the
-format of the files stays Numba's. Only this and `Kernel.again` touch Numba's internals.
+format of the files stays Numba's. This is the only place that touches Numba's internals.
 """
 
 from __future__ import annotations

@@ -61,7 +61,6 @@ class Conversation:
         self._open: Request | None = None
         self._ahead: tuple[Plan, Notes, Cursor] | None = None  # the plan, where it is noted, and the next chunk's batch
         self._done = self._clipped = 0  # chunks of the plan that were told, and how many of their steps were clipped
-        self._absorb = told_chunk.__call__  # `told_chunk`, which need not look twice at the arrays of a plan
         self._count = 0  # points of the next request, once they are written
         self._means = 0  # requests in a row whose Hessian looks like a mean
 
@@ -92,11 +91,9 @@ class Conversation:
         if H is not None:
             self._check_sum(request, sums, H)
             engine.moving.H[:] = H
-        clipped, event, self._count = self._absorb(
+        clipped, event, self._count = told_chunk(
             self._done, cursor, plan, engine.steering, engine.moving, engine.store.sums, notes, self._told
         )
-        if self._done == 0:
-            self._absorb = told_chunk.again()
         self._open, self._done, self._clipped = None, self._done + 1, self._clipped + int(clipped)
         theta = engine.moving.theta.copy()
         if event != FINE or self._done == len(plan.steps):
@@ -121,7 +118,7 @@ class Conversation:
     def settle(self, event: int = FINE) -> None:
         """Do what is due after the chunks that were told, the last of which ended in the event."""
         done, clipped = self._done, self._clipped
-        self._ahead, self._done, self._clipped, self._count, self._absorb = None, 0, 0, 0, told_chunk.__call__
+        self._ahead, self._done, self._clipped, self._count = None, 0, 0, 0
         if done:
             self.engine.advance(done, clipped, event)
 
