@@ -9,6 +9,7 @@ import halfwidth as hw
 from halfwidth.equation import Equation
 from halfwidth.errors import HalfwidthError
 from halfwidth.inference import Diagnostics, NormalLaw, Result
+from halfwidth.learners.auto import first_phase
 from halfwidth.learners.auto.settling import FAR_POINT, unsettled
 
 D, K, ROWS = 3, 40, 256
@@ -149,3 +150,58 @@ def test_a_strong_rotation_settles_and_its_interval_is_short():
     z = np.array([(result.params - world.theta_star) / result.bse for result in results])
     assert np.abs(z).max() < 4.5
     assert np.median([result.bse.max() for result in results]) < 5e-4
+
+
+def first_origin(seed, start, *, gradient_only):
+    """How far from the truth estimation begins, and at which row."""
+    world = hw.problem("seed-logistic", dim=5, theta_0=[start] * 5)
+    learner = hw.Auto(world, seed=seed, gradient_only=gradient_only)
+    while learner._steered is None or learner._steered.phase < 2:
+        learner.run(64)
+    engine = learner._steered
+    return float(np.abs(engine.steering.origin - world.theta_star).max()), engine.began
+
+
+@pytest.mark.parametrize("gradient_only", [False, True])
+def test_a_far_start_begins_again_where_it_arrived(gradient_only, monkeypatch):
+    """A logistic loss is as flat at 4 as at 1,000: estimation began there, units away from the truth."""
+    mended = [first_origin(seed, 1_000.0, gradient_only=gradient_only)[0] for seed in range(12)]
+    assert np.median(mended) < 0.5
+    assert sum(away < 1.0 for away in mended) >= 11
+    monkeypatch.setattr(first_phase, "FAR_START", 0.0)  # negative control: the phase ends by the clock
+    before = [first_origin(seed, 1_000.0, gradient_only=gradient_only)[0] for seed in range(12)]
+    assert sum(away < 1.0 for away in before) <= 6
+
+
+def test_near_starts_do_not_begin_again(monkeypatch):
+    def begins(engine):
+        raise AssertionError("a near start has begun again")
+
+    monkeypatch.setattr(first_phase.FirstPhase, "_begin_here", begins)
+    for seed in range(6):
+        first_origin(seed, 0.0, gradient_only=False)
+    with pytest.raises(AssertionError, match="begun again"):
+        first_origin(0, 1_000.0, gradient_only=False)
+
+
+@pytest.mark.parametrize("cut", [576, 1_024, 1_500])
+def test_a_far_start_resumes_to_the_same_bits(cut):
+    world = hw.problem("seed-logistic", dim=5, theta_0=[1_000.0] * 5)
+    whole = hw.Auto(world, seed=3, gradient_only=True).run(cut).run(12_000 - cut)
+    resumed = hw.Auto.from_state(hw.Auto(world, seed=3, gradient_only=True).run(cut).to_state(), world)
+    other = resumed.run(12_000 - cut).result()
+    np.testing.assert_array_equal(whole.result().params, other.params)
+    np.testing.assert_array_equal(whole.result().covariance, other.covariance)
+
+
+def test_a_far_start_told_is_a_far_start_drawn():
+    rows = np.random.default_rng(5).standard_normal((12_032, 6))
+    rows[:, 5] = rows[:, :5].sum(axis=1) + rows[:, 5]
+    world, start = hw.problem("iid-linear", dim=5), [1_000.0] * 5
+    drawn = hw.Auto(world, feedback="detect", gradient_only=True, theta_0=start).consume(rows).result()
+    learner = hw.Auto(dim=5, theta_0=start)
+    for at in range(0, len(rows), 64):
+        request, X, y = learner.ask(), rows[at : at + 64, :5], rows[at : at + 64, 5]
+        learner.tell(request, [(X @ point - y)[:, None] * X for point in request.points])
+    np.testing.assert_allclose(learner.result().params, drawn.params, rtol=1e-9)
+    np.testing.assert_allclose(learner.result().bse, drawn.bse, rtol=1e-6)

@@ -144,7 +144,7 @@ OBSERVED_SCHEMA = Schema(
 )
 STEERED_SCHEMA = Schema(
     "auto-steered",
-    6,
+    7,
     {
         **{name: Whole() for name in ("k", "chunks", "clipped")},
         "phase": Whole(0, 2, doc="0 moving, 1 averaging, 2 estimating"),
@@ -154,6 +154,7 @@ STEERED_SCHEMA = Schema(
         **{name: Real(0.0) for name in ("prior_rows", "hessian_rows", "bent")},
         "usual": Real(0.0, finite=False, doc="the usual decrement of the phase before"),
         "height": Real(0.0, doc="the mean Hessian over what first rows showed of it, at the same time"),
+        "highest": Real(0.0, doc="of the first phase: the largest decrement of the last chunks, four at most"),
         **{name: Bool() for name in ("differences", "detect", "settled", "jumps")},
         "shares": Optional(Named(_SHARES, doc="where chunks are unlike each other: what the dither says")),
         "moving": Named(_tuple_of(Moving), doc="what every chunk changes"),

@@ -28,7 +28,7 @@ _WHOLE = (
     "turn",
     "whole",
 )
-_NUMBERS = ("prior_rows", "hessian_rows", "bent", "usual", "height")
+_NUMBERS = ("prior_rows", "hessian_rows", "bent", "usual", "height", "highest")
 _SWITCHES = ("differences", "detect", "settled", "jumps")
 _ARRAYS = ("hessian_sum", "prior", "bends")
 

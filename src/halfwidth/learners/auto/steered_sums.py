@@ -55,7 +55,7 @@ class SteeredSums:
         self.prior, self.bends = np.zeros(dim), np.zeros(dim)
         self.weighed: int | None = None  # chunks since the point moved, until the move is weighed
         self.next_refresh = self.next_feedback = 0
-        self.bent, self.settled, self.usual, self.height = 0.0, False, math.inf, 1.0
+        self.bent, self.settled, self.usual, self.height, self.highest = 0.0, False, math.inf, 1.0, 0.0
         self.jumps = False  # whether differences of a gradient vanished where the gradient did not
         # of differences: the next chunk, and how many make them
         self.turn, self.whole = 0, 2 * self.first // chunk_rows
@@ -128,7 +128,7 @@ class SteeredSums:
     def _first_phase(self) -> None:
         """Theta has to find a start."""
         self.moving.guard[:] = 0.0
-        self.phase, self.phase_ends, self.usual = 0, self.k + 2 * self.first, math.inf
+        self.phase, self.phase_ends, self.usual, self.highest = 0, self.k + 2 * self.first, math.inf, 0.0
         self.began, self.settled, self.turn, self.whole = 0, self.careful, 0, 2 * self.first // self.m
 
     @np.errstate(divide="ignore")
