@@ -205,7 +205,7 @@ class GivenRows:
         equation, away = Equation.of(self.store.closed(copy=not self.store.single)), centre - self.store.reference
         if self.useful_sample is None:
             return Equation(equation.A, equation.residuals(away), equation.rows)
-        return at_root(equation, away, centre, self.store.length, self.useful_sample, self.field)
+        return at_root(equation, away, centre, self.useful_sample, self.field)
 
     @property
     def useful_sample(self) -> RowSample | None:

@@ -12,7 +12,7 @@ than 64. Where chunks are unlike each other, batches of a chunk under a kernel, 
 
 from __future__ import annotations
 
-from halfwidth.equation import BatchStore, capacity_for
+from halfwidth.equation import BatchStore, InformationStore, capacity_for
 from halfwidth.equation.wide_errors import WIDE
 from halfwidth.kernels.arrays import Vector
 
@@ -21,11 +21,11 @@ WIDE_LENGTH = 128
 MEANS, FEWER_MEANS, KERNEL_BATCHES, KERNEL_WIDTH = 64, 32, 256, 128
 
 
-def empty_store(theta_0: Vector) -> BatchStore:
+def empty_store(theta_0: Vector) -> InformationStore:
     """The store of an engine that has seen nothing."""
     dim = len(theta_0)
     capacity = most_deleted(dim)
-    return BatchStore(dim, WIDE_LENGTH if dim > WIDE else 1, capacity, single=dim > WIDE, reference=theta_0)
+    return InformationStore(dim, WIDE_LENGTH if dim > WIDE else 1, capacity, single=dim > WIDE, reference=theta_0)
 
 
 def most_deleted(dim: int) -> int:
