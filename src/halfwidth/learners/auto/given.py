@@ -31,7 +31,7 @@ from halfwidth.equation.field_errors import is_field
 from halfwidth.errors import BadState, Diverged
 from halfwidth.kernels.arrays import Indices, Vector
 from halfwidth.learners.auto.at_root import at_root
-from halfwidth.learners.auto.chunk_minimum import chunk_minimum, chunk_root, rough_minimum
+from halfwidth.learners.auto.chunk_minimum import chunk_minimum, chunk_root, first_minimum, rough_minimum
 from halfwidth.learners.auto.chunk_system import ChunkSystem
 from halfwidth.learners.auto.difference_widths import DifferenceWidths
 from halfwidth.learners.auto.engine_schemas import GIVEN_SCHEMA, MOST_CHUNK_ROWS
@@ -134,7 +134,12 @@ class GivenRows:
             past = self.store.curvature() + np.diag(system.ridge)
             own = not self.differences and self.without_loss
             find = chunk_root if own else rough_minimum if self.rough else chunk_minimum
-            g, H = self.field.pieces(point := find(self.field, rows, point, past), rows, edges)
+            if find is chunk_minimum and not self.store.rows:
+                point, share = first_minimum(self.field, rows, point, system.ridge)
+                self.prior *= share
+            else:
+                point = find(self.field, rows, point, past)
+            g, H = self.field.pieces(point, rows, edges)
             added = H.sum(axis=0)
             system = ChunkSystem(self.store.curvature() + added, self.prior)
             target = self._root(system, added @ (point - self.store.reference) - g.sum(axis=0))
