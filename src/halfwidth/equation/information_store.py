@@ -37,7 +37,7 @@ class InformationStore(BatchStore):
 
     def merge(self) -> None:
         """Merge batches within blocks of twice the length, all of them unless they know very unequal amounts."""
-        rows = self.sums.n[self.sums.n > 0.0]
+        rows = self.sums.n[self.sums.n > 0.0].copy()
         begins = block_begins(rows, 2 * self.length)
         if not self.single:
             known = leverages(self._whole(self.sums.H[: len(rows)]))
@@ -49,7 +49,8 @@ class InformationStore(BatchStore):
             array[: len(begins)] = np.add.reduceat(array[: len(rows)], begins, axis=0)
             array[len(begins) : len(rows)] = 0.0
         self.length *= 2
-        self.open = len(begins) - int(rows.sum() % self.length != 0)
+        last = len(begins) - 1  # of stores that were put together, a batch may reach beyond its block
+        self.open = last + int(rows.sum() % self.length == 0 or self.sums.n[last] >= self.length)
         self.reset_closed()
 
 
@@ -92,10 +93,15 @@ def merged_begins(rows: Vector, known: Vector, length: int) -> Edges:
 
 def readable(equation: Equation, length: int) -> Equation:
     """The equation itself where no dependence shows between unequal batches, else that of blocks of `length` rows."""
-    begins = block_begins(equation.rows, length)
-    if len(begins) >= len(equation.rows) - 1 or not _depends(equation):
+    if not (is_unequal(equation.rows, length) and _depends(equation)):
         return equation
+    begins = block_begins(equation.rows, length)
     return Equation(*(np.add.reduceat(array, begins, axis=0) for array in (equation.A, equation.B, equation.rows)))
+
+
+def is_unequal(rows: Vector, length: int) -> bool:
+    """Whether some block of `length` rows is several batches."""
+    return len(block_begins(rows, length)) < len(rows)
 
 
 def _depends(equation: Equation) -> bool:
@@ -112,4 +118,3 @@ def _depends(equation: Equation) -> bool:
             return True
         z = in_pairs(z)
     return False
-

@@ -13,9 +13,7 @@ Store = TypeVar("Store", bound=BatchStore)
 _SIZES = ("first_length", "capacity", "lower")
 
 
-def restored_store(
-    fresh: Store, state: dict[str, Any], where: str = "batches", *, rebased: bool = False
-) -> Store:
+def restored_store(fresh: Store, state: dict[str, Any], where: str = "batches", *, rebased: bool = False) -> Store:
     """The store that a state describes; `BadState` unless it is laid out as the fresh one is.
 
     Its reference is that of the fresh one, unless it may have been `rebased`.

@@ -42,10 +42,10 @@ def chunk_minimum(field: Field, rows: Vector, centre: Vector, past: Vector, star
 def first_minimum(field: Field, rows: Vector, start: Vector, prior: Vector) -> tuple[Vector, float]:
     """The minimiser of the first rows with a share of the prior around the start, and that share.
 
-    The prior is worth a few rows as they are at the start. Where they have far less curvature at the minimum, as the
-    first rows of a table in other units have, which nearly separate the labels, it outweighs them all. Where it pulls by
-    more than `_PULLS` times the noise of the gradients, it becomes a quarter until it pulls by at most `_FREE` of it. If
-    it never does, the loss has no minimum without it, and all of the prior stays.
+    The prior is worth a few rows as they are at the start. Where they have far less curvature at the minimum, it may
+    outweigh them all: first rows in other units, which nearly separate the labels, and rare events. Where it pulls by
+    more than `_PULLS` times the noise of the gradients, it becomes a quarter until it pulls by at most `_FREE` of it.
+    If it never does, the loss has no minimum without it, and all of the prior stays.
     """
     found = whole = chunk_minimum(field, rows, start, np.diag(prior))
     if not _pull(field, rows, whole, start, prior) > _PULLS:

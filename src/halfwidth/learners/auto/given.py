@@ -9,8 +9,9 @@ If the gradient of the chunk was not nearly linear from l to c, it is expanded a
 plus the quadratic that stands for all chunks before it, found by damped Newton steps (L. Luo and P. X.-K. Song 2020);
 of a field without a loss, at the root of the same. A prior worth about a row around theta_0, set for each column when a
 row first shows it, holds directions that the rows so far do not determine; it moves linearisation points and never
-enters the equation of the result. What expansions leave out is measured on a sample of rows (`row_sample`) and solved
-for, so that the result is the root of the rows' own equation for all purposes. For a loss that is known to be quadratic
+enters the equation of the result. In the first chunk it fades where it outweighs all rows (`first_minimum`). What
+expansions leave out is measured on a sample of rows (`row_sample`) and solved for, so that the result is the root of
+the rows' own equation for all purposes. For a loss that is known to be quadratic
 it is so exactly, and nothing is measured; nor where differences show that the gradient is linear. There sums and prior
 become relative to the root whenever batches double, for its distance multiplies the rounding of a sum of Hessians. Rows
 of an open chunk are expanded for a result.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from halfwidth.equation import Equation
 from halfwidth.equation.errors import Errors, jackknife_errors
 from halfwidth.equation.field_errors import field_errors
-from halfwidth.equation.information_store import readable
+from halfwidth.equation.information_store import is_unequal, readable
 from halfwidth.equation.prefix import prefix_trail
 from halfwidth.equation.result import FEWEST
 from halfwidth.equation.stability import stability
@@ -78,6 +78,7 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         curvature=curvature,
         rows=n,
         batch_rows=engine.store.length * errors.merged,
+        unequal=is_unequal(equation.rows, engine.store.length),
         batches=errors.batches,
         bandwidth=errors.bandwidth,
         df=df,

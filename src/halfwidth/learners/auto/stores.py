@@ -3,7 +3,8 @@
 Of given rows: batches begin with a single row, so that short streams have many. There are as many of them as can be
 deleted one by one at little cost, between 128 and 1,024; fewer where their matrices would take too much memory. Above
 512 dimensions, where a chunk would be cut into dozens of large matrices, they begin with 128 rows and are kept in
-single precision, their sum in double.
+single precision, their sum in double. Below, batches that know much more than others stay short
+(`halfwidth.equation.information_store`).
 
 Of rows that may respond: batches of at least four chunks. Batch means, which a response needs, have no use for more
 than 64. Where chunks are unlike each other, batches of a chunk under a kernel, as many as of given rows and at least
