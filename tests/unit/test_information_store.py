@@ -108,6 +108,12 @@ def test_alike_rows_merge_in_pairs_to_the_same_bits():
         np.testing.assert_array_equal(one[name], other[name])
 
 
+def test_an_empty_store_may_merge():
+    store = InformationStore(DIM, 1, CAPACITY)
+    store.merge()
+    assert (store.length, store.open, store.rows) == (2, 0, 0)
+
+
 def test_a_restored_store_goes_on_with_the_same_bits():
     H, b = rows_with(SCALES["first"](900))
     whole = fill(InformationStore(DIM, 1, CAPACITY), H, b, [301])

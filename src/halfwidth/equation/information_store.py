@@ -28,7 +28,7 @@ from halfwidth.inference.slow_dependence import FEWEST_SUMS, excess
 from halfwidth.kernels.arrays import Vector
 
 UNEQUAL, MOST = 8.0, 4.0
-LEVEL = 0.01
+LEVEL = 0.05
 """Of all tests for dependence between unequal batches, by Bonferroni."""
 
 
@@ -39,7 +39,7 @@ class InformationStore(BatchStore):
         """Merge batches within blocks of twice the length, all of them unless they know very unequal amounts."""
         rows = self.sums.n[self.sums.n > 0.0].copy()
         begins = block_begins(rows, 2 * self.length)
-        if not self.single:
+        if not self.single and len(rows):
             known = leverages(self._whole(self.sums.H[: len(rows)]))
             begins = merged_begins(rows, known, 2 * self.length)
         if len(begins) == len(block_begins(rows, 2 * self.length)) and (rows[: self.open] == self.length).all():

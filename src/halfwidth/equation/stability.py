@@ -68,7 +68,9 @@ def stability(influences: Vector, information: Vector, rows: Vector) -> Stabilit
     S = np.abs(np.cumsum(influences - influences.mean(axis=0), axis=0))
     largest = 2.0 * np.sqrt(np.maximum(sd2.max(axis=0), 0.0))
     D = S.max(axis=0) / np.where(largest > 0.0, largest, np.inf)
-    return Stability(np.asarray(kolmogorov(D)), np.cumsum(rows)[S.argmax(axis=0)], _long_variances(influences, information))
+    return Stability(
+        np.asarray(kolmogorov(D)), np.cumsum(rows)[S.argmax(axis=0)], _long_variances(influences, information)
+    )
 
 
 def _long_variances(influences: Vector, information: Vector) -> Vector:
