@@ -7,6 +7,7 @@ from halfwidth import Auto
 from halfwidth.equation import BatchStore, Equation, InformationStore, information_store
 from halfwidth.equation.combine import concat
 from halfwidth.equation.information_store import block_begins, is_unequal, readable
+from halfwidth.equation.stability import stability
 from halfwidth.learners.auto import chunk_minimum
 from halfwidth.learners.auto.field import field_of
 from halfwidth.learners.warm_start import collect_rows
@@ -220,3 +221,15 @@ def test_the_prior_fades_only_where_the_loss_has_a_minimum_that_it_hides(trouble
     if trouble == "first-rows":
         pulled = chunk_minimum.chunk_minimum(field, rows, start, np.diag(prior))
         assert np.abs(found - world.theta_star).max() < 0.3 < np.abs(pulled - world.theta_star).max()
+
+
+def test_long_stretches_hold_as_much_information_where_few_batches_know_most():
+    rng = np.random.default_rng(5)
+    share = np.where(np.arange(320) < 32, 1.0, 1e-6)
+    information = np.column_stack([share, np.ones(320)])
+    influences = rng.standard_normal((320, 2)) * np.sqrt(information)
+    found = stability(influences, information, np.ones(320)).long_variances
+    clock = np.minimum(np.cumsum(share) - 0.5 * share, share.sum() - 1e-9) * 16 // share.sum()
+    for j, stretch in enumerate((clock, np.arange(320) // 20)):
+        sums = np.array([influences[stretch == k, j].sum() for k in range(16)])
+        np.testing.assert_allclose(found[j], 16.0 * sums.var(ddof=1), rtol=0.01)
