@@ -54,7 +54,8 @@ def slow_merge(batches, known, length, *, full):
     blocks = sorted({batch[0] // length for batch in batches})
     own = {block: [b for b, batch in enumerate(batches) if batch[0] // length == block] for block in blocks}
     mean = sum(known) / len(blocks)
-    unequal = max(sum(known[b] for b in own[block]) for block in blocks) > 8.0 * mean
+    heavy = [total for block in blocks if (total := sum(known[b] for b in own[block])) > 8.0 * mean]
+    unequal = sum(heavy) > 0.1 * sum(known)
     found = []
     for block in blocks:
         groups = [[own[block][0]]]

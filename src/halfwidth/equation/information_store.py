@@ -5,10 +5,13 @@ equal numbers of rows leave them in one or two, and coefficients without degrees
 leverage h_b = tr(A^-1 H_b), A = sum H_b, in all as much as there are coefficients. When batches have to merge into
 blocks of twice as many rows as the longest have, P of them,
 
-    and no block knows more than `UNEQUAL` times the mean h / P, every block becomes one batch, as in `BatchStore`;
+    and blocks that know more than `UNEQUAL` times the mean h / P know less than `SHARE` of everything together, every
+    block becomes one batch, as in `BatchStore`;
     else batches of a block merge, in order, as long as they know no more than `MOST` h / P together.
 
-Two neighbours within a block then know more than that, so that there are at most P (1 + 2 / MOST) batches, and memory
+The share leaves a rare column among many alone: its few spells of dependent rows are better whole.
+
+Two neighbouring batches of a block know more than that, so that there are at most P (1 + 2 / MOST) batches, and memory
 stays flat. Batches are cut wherever blocks are. What later rows make little of merges at a later time.
 
 Short batches beside long ones have no common scale for a kernel over them. So they are read as they are only while no
@@ -27,7 +30,7 @@ from halfwidth.inference.batch_result import in_pairs
 from halfwidth.inference.slow_dependence import FEWEST_SUMS, excess
 from halfwidth.kernels.arrays import Vector
 
-UNEQUAL, MOST = 8.0, 4.0
+UNEQUAL, SHARE, MOST = 8.0, 0.1, 4.0
 LEVEL = 0.05
 """Of all tests for dependence between unequal batches, by Bonferroni."""
 
@@ -76,8 +79,8 @@ def merged_begins(rows: Vector, known: Vector, length: int) -> Edges:
     The last block is one batch while it is not full: rows are still added to it.
     """
     begins = block_begins(rows, length)
-    mean = known.sum() / max(len(begins), 1)
-    if not np.add.reduceat(known, begins).max(initial=0.0) > UNEQUAL * mean:
+    blocks, mean = np.add.reduceat(known, begins), known.sum() / len(begins)
+    if not blocks[blocks > UNEQUAL * mean].sum() > SHARE * known.sum():
         return begins
     full = rows.sum() % length == 0
     found, own = [], set(begins.tolist())
