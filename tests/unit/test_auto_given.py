@@ -10,7 +10,7 @@ from numba import njit
 from halfwidth import Auto, Problem
 from halfwidth.equation import Equation
 from halfwidth.equation.wide_errors import WideErrors
-from halfwidth.learners.auto import at_root, difference_widths, given, given_reading, given_root, stores
+from halfwidth.learners.auto import at_root, chunk_minimum, difference_widths, given, given_reading, given_root, stores
 from halfwidth.learners.auto.field import DifferencedField, JacobianField, StaticField, field_of
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.learners.warm_start import collect_rows
@@ -291,7 +291,8 @@ def test_errors_are_those_at_the_root_however_far_it_is_from_the_start(truth, n,
 
 
 def test_errors_of_batches_where_they_were_expanded_are_far_too_small(monkeypatch):
-    """The negative control."""
+    """The negative control; the first chunk is expanded with the whole prior."""
+    monkeypatch.setattr(chunk_minimum, "_PULLS", np.inf)
     monkeypatch.setattr(
         given, "at_root", lambda equation, away, *_: Equation(equation.A, equation.residuals(away), equation.rows)
     )
@@ -302,6 +303,7 @@ def test_errors_of_batches_where_they_were_expanded_are_far_too_small(monkeypatc
 
 @pytest.mark.parametrize(("start", "status"), [((0.0, 0.0), "not-settled"), ((-5.0, 2.0), "ok")])
 def test_of_many_columns_errors_of_other_places_are_doubted(monkeypatch, start, status):
+    monkeypatch.setattr(chunk_minimum, "_PULLS", np.inf)
     for module in (stores, given_reading, at_root, given_root):
         monkeypatch.setattr(module, "WIDE", 1)
     X, y = rare_events((-5.0, 2.0), 3_000, 1)

@@ -9,6 +9,7 @@ from halfwidth.equation.batch_store import BatchStore as BatchStore
 from halfwidth.equation.batch_sums import Sums as Sums
 from halfwidth.equation.batch_sums import capacity_for as capacity_for
 from halfwidth.equation.equation import Equation as Equation
+from halfwidth.equation.information_store import InformationStore as InformationStore
 from halfwidth.equation.linear_algebra import inverse as inverse
 from halfwidth.equation.linear_algebra import solution as solution
 from halfwidth.equation.linear_algebra import solve_spd as solve_spd

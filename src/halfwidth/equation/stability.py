@@ -56,7 +56,7 @@ def stability(influences: Vector, information: Vector, rows: Vector) -> Stabilit
     noise = less_a_step(influences) if K else influences
     long_run = long_run_covariance(noise) if K >= FEWEST_BATCHES else None
     if long_run is None or long_run.bandwidth > K / 8.0:
-        return Stability(np.ones(m), np.zeros(m), _long_variances(influences))
+        return Stability(np.ones(m), np.zeros(m), _long_variances(influences, information))
     from scipy.special import kolmogorov
 
     squares = np.square(noise) * K / (K - 2.0)
@@ -68,12 +68,22 @@ def stability(influences: Vector, information: Vector, rows: Vector) -> Stabilit
     S = np.abs(np.cumsum(influences - influences.mean(axis=0), axis=0))
     largest = 2.0 * np.sqrt(np.maximum(sd2.max(axis=0), 0.0))
     D = S.max(axis=0) / np.where(largest > 0.0, largest, np.inf)
-    return Stability(np.asarray(kolmogorov(D)), np.cumsum(rows)[S.argmax(axis=0)], _long_variances(influences))
+    return Stability(
+        np.asarray(kolmogorov(D)), np.cumsum(rows)[S.argmax(axis=0)], _long_variances(influences, information)
+    )
 
 
-def _long_variances(influences: Vector) -> Vector:
+def _long_variances(influences: Vector, information: Vector) -> Vector:
+    """By stretches of as many batches or, where few of those hold most that is known, of as much information."""
     K, m = influences.shape
     if K < FEWEST_BATCHES:
         return np.full(m, np.nan)
-    sums = np.add.reduceat(influences, np.arange(LONG_BATCHES) * K // LONG_BATCHES, axis=0)
+    begins = np.arange(LONG_BATCHES) * K // LONG_BATCHES
+    sums, known = (np.add.reduceat(array, begins, axis=0) for array in (influences, information))
+    few = np.square(known.sum(axis=0)) < 0.5 * LONG_BATCHES * np.square(known).sum(axis=0)
+    for j in np.flatnonzero(few).tolist():
+        clock = np.cumsum(information[:, j])
+        begins = np.searchsorted(clock, clock[-1] * np.arange(LONG_BATCHES) / LONG_BATCHES, side="right")
+        if np.isfinite(clock[-1]) and (np.diff(begins) > 0).all() and begins[-1] < K:
+            sums[:, j] = np.add.reduceat(influences[:, j], begins)
     return np.asarray(LONG_BATCHES / (LONG_BATCHES - 1.0) * np.square(sums - sums.mean(axis=0)).sum(axis=0))

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from halfwidth.equation.batch_store import BatchStore
 from halfwidth.errors import BadState
 
+Store = TypeVar("Store", bound=BatchStore)
 _SIZES = ("first_length", "capacity", "lower")
 
 
-def restored_store(
-    fresh: BatchStore, state: dict[str, Any], where: str = "batches", *, rebased: bool = False
-) -> BatchStore:
+def restored_store(fresh: Store, state: dict[str, Any], where: str = "batches", *, rebased: bool = False) -> Store:
     """The store that a state describes; `BadState` unless it is laid out as the fresh one is.
 
     Its reference is that of the fresh one, unless it may have been `rebased`.
     """
-    store = BatchStore.from_state(state)
+    store = type(fresh).from_state(state)
     for name in _SIZES:
         if getattr(store, name) != getattr(fresh, name):
             raise BadState.at(f"{where}.{name}", f"be {getattr(fresh, name)} for this run", getattr(store, name))

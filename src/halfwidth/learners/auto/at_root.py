@@ -21,13 +21,13 @@ from halfwidth.learners.auto.field import Field
 from halfwidth.learners.auto.row_sample import RowSample
 
 
-def at_root(equation: Equation, away: Vector, centre: Vector, length: int, sample: RowSample, field: Field) -> Equation:
-    """The equation relative to the centre, `away` from its reference, with batches of `length` rows moved there.
+def at_root(equation: Equation, away: Vector, centre: Vector, sample: RowSample, field: Field) -> Equation:
+    """The equation relative to the centre, `away` from its reference, with batches moved there.
 
     Matrices of wide rows stay what they are.
     """
     A, residuals = equation.A, equation.residuals(away)
-    batch = sample.by_batch(length, len(A))
+    batch = sample.by_batch(equation.rows)
     np.subtract.at(residuals, batch, sample.left_out(field, centre))
     if len(centre) <= WIDE:
         A = A.copy()

@@ -94,7 +94,7 @@ _NOTED = Relation("have fewer notes than are folded at once, of a number of chun
 
 GIVEN_SCHEMA = Schema(
     "auto-given",
-    1,
+    2,
     {
         "theta": Array(("dim",), doc="the root of all rows so far"),
         "chunk": Array(("filled", "row_size"), doc="rows of the open chunk"),

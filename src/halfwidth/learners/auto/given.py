@@ -9,8 +9,9 @@ If the gradient of the chunk was not nearly linear from l to c, it is expanded a
 plus the quadratic that stands for all chunks before it, found by damped Newton steps (L. Luo and P. X.-K. Song 2020);
 of a field without a loss, at the root of the same. A prior worth about a row around theta_0, set for each column when a
 row first shows it, holds directions that the rows so far do not determine; it moves linearisation points and never
-enters the equation of the result. What expansions leave out is measured on a sample of rows (`row_sample`) and solved
-for, so that the result is the root of the rows' own equation for all purposes. For a loss that is known to be quadratic
+enters the equation of the result. In the first chunk it fades where it outweighs all rows (`first_minimum`). What
+expansions leave out is measured on a sample of rows (`row_sample`) and solved for, so that the result is the root of
+the rows' own equation for all purposes. For a loss that is known to be quadratic
 it is so exactly, and nothing is measured; nor where differences show that the gradient is linear. There sums and prior
 become relative to the root whenever batches double, for its distance multiplies the rounding of a sum of Hessians. Rows
 of an open chunk are expanded for a result.
@@ -31,7 +32,7 @@ from halfwidth.equation.field_errors import is_field
 from halfwidth.errors import BadState, Diverged
 from halfwidth.kernels.arrays import Indices, Vector
 from halfwidth.learners.auto.at_root import at_root
-from halfwidth.learners.auto.chunk_minimum import chunk_minimum, chunk_root, rough_minimum
+from halfwidth.learners.auto.chunk_minimum import chunk_minimum, chunk_root, first_minimum, rough_minimum
 from halfwidth.learners.auto.chunk_system import ChunkSystem
 from halfwidth.learners.auto.difference_widths import DifferenceWidths
 from halfwidth.learners.auto.engine_schemas import GIVEN_SCHEMA, MOST_CHUNK_ROWS
@@ -134,7 +135,12 @@ class GivenRows:
             past = self.store.curvature() + np.diag(system.ridge)
             own = not self.differences and self.without_loss
             find = chunk_root if own else rough_minimum if self.rough else chunk_minimum
-            g, H = self.field.pieces(point := find(self.field, rows, point, past), rows, edges)
+            if find is chunk_minimum and not self.store.rows:
+                point, share = first_minimum(self.field, rows, point, system.ridge)
+                self.prior *= share
+            else:
+                point = find(self.field, rows, point, past)
+            g, H = self.field.pieces(point, rows, edges)
             added = H.sum(axis=0)
             system = ChunkSystem(self.store.curvature() + added, self.prior)
             target = self._root(system, added @ (point - self.store.reference) - g.sum(axis=0))
@@ -205,7 +211,7 @@ class GivenRows:
         equation, away = Equation.of(self.store.closed(copy=not self.store.single)), centre - self.store.reference
         if self.useful_sample is None:
             return Equation(equation.A, equation.residuals(away), equation.rows)
-        return at_root(equation, away, centre, self.store.length, self.useful_sample, self.field)
+        return at_root(equation, away, centre, self.useful_sample, self.field)
 
     @property
     def useful_sample(self) -> RowSample | None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from halfwidth.equation import Equation
 from halfwidth.equation.errors import Errors, jackknife_errors
 from halfwidth.equation.field_errors import field_errors
+from halfwidth.equation.information_store import is_unequal, readable
 from halfwidth.equation.prefix import prefix_trail
 from halfwidth.equation.result import FEWEST
 from halfwidth.equation.stability import stability
@@ -58,6 +59,8 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
     root = engine.root()
     n, dim = engine.store.rows, len(root.centre)
     equation = engine.at_root(root.centre)
+    if not engine.store.single:
+        equation = readable(equation, engine.store.length)
     information = engine.store.curvature() if dim > WIDE else equation.A.sum(axis=0)
     residuals = equation.centred_residuals(np.zeros(dim))
     found = Jackknifed.of(equation, residuals, None if engine.without_loss else 0.5 * (information + information.T))
@@ -75,6 +78,7 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         curvature=curvature,
         rows=n,
         batch_rows=engine.store.length * errors.merged,
+        unequal=is_unequal(equation.rows, engine.store.length),
         batches=errors.batches,
         bandwidth=errors.bandwidth,
         df=df,

@@ -55,6 +55,8 @@ class Known:
     curvature: str
     rows: int
     batch_rows: int
+    unequal: bool
+    """Whether batches that know much were kept shorter."""
     batches: int
     bandwidth: float
     df: Vector
@@ -114,13 +116,16 @@ def notes(known: Known) -> tuple[str, ...]:
     return (
         f"curvature: {known.curvature}",
         f"rows: {known.rows:,}, each of them behind the interval",
-        kernel_note(known.batches, known.batch_rows, known.bandwidth),
+        kernel_note(known.batches, known.batch_rows, known.bandwidth, known.unequal),
         "feedback: declared to be none, as for all rows that are given",
     )
 
 
-def kernel_note(batches: int, batch_rows: int, bandwidth: float) -> str:
+def kernel_note(batches: int, batch_rows: int, bandwidth: float, unequal: bool = False) -> str:
     """Batches, and how far the kernel over them reaches, in words."""
+    if unequal:
+        sizes = f"of at most {batch_rows:,} rows, shorter where rows know most"
+        return f"batches: {batches} {sizes}, covariances over about {bandwidth:.1f} batches"
     return f"batches: {batches} of {batch_rows:,} rows, covariances over about {bandwidth * batch_rows:,.0f} rows"
 
 

@@ -81,9 +81,10 @@ class RowSample:
         used = slice(0, self.count)
         return field.curvatures(centre, self._rows[used], self._weights[used])
 
-    def by_batch(self, length: int, batches: int) -> NDArray[np.intp]:
-        """The batch of each row, for batches of so many rows; the last one may be longer."""
-        return np.minimum(self._numbers[: self.count] // length, batches - 1.0).astype(np.intp)
+    def by_batch(self, rows: Vector) -> NDArray[np.intp]:
+        """The batch of each row, for batches of so many rows."""
+        found = np.searchsorted(np.cumsum(rows), self._numbers[: self.count], side="right")
+        return np.minimum(found, len(rows) - 1)
 
     def left_out(self, field: Field, centre: Vector) -> Vector:
         """What the expansion of each row leaves out at the centre, times the rows that it stands for (count, d)."""

@@ -3,7 +3,8 @@
 Of given rows: batches begin with a single row, so that short streams have many. There are as many of them as can be
 deleted one by one at little cost, between 128 and 1,024; fewer where their matrices would take too much memory. Above
 512 dimensions, where a chunk would be cut into dozens of large matrices, they begin with 128 rows and are kept in
-single precision, their sum in double.
+single precision, their sum in double. Below, batches that know much more than others stay short
+(`halfwidth.equation.information_store`).
 
 Of rows that may respond: batches of at least four chunks, 64 to 128 of them up to 128 columns, and half as many above.
 Batch means, which a response needs, rest on these where they are long enough (`reading.long_enough`); the doubts look
@@ -13,7 +14,7 @@ at least 256, tell what coefficients rest on (`careful_result`), up to 128 colum
 
 from __future__ import annotations
 
-from halfwidth.equation import BatchStore, capacity_for
+from halfwidth.equation import BatchStore, InformationStore, capacity_for
 from halfwidth.equation.wide_errors import WIDE
 from halfwidth.kernels.arrays import Vector
 
@@ -22,11 +23,11 @@ WIDE_LENGTH = 128
 MEANS, FEWER_MEANS, KERNEL_BATCHES, KERNEL_WIDTH = 64, 32, 256, 128
 
 
-def empty_store(theta_0: Vector) -> BatchStore:
+def empty_store(theta_0: Vector) -> InformationStore:
     """The store of an engine that has seen nothing."""
     dim = len(theta_0)
     capacity = most_deleted(dim)
-    return BatchStore(dim, WIDE_LENGTH if dim > WIDE else 1, capacity, single=dim > WIDE, reference=theta_0)
+    return InformationStore(dim, WIDE_LENGTH if dim > WIDE else 1, capacity, single=dim > WIDE, reference=theta_0)
 
 
 def most_deleted(dim: int) -> int:
