@@ -11,10 +11,10 @@ of a field without a loss, at the root of the same. A prior worth about a row ar
 row first shows it, holds directions that the rows so far do not determine; it moves linearisation points and never
 enters the equation of the result. In the first chunk it fades where it outweighs all rows (`first_minimum`). What
 expansions leave out is measured on a sample of rows (`row_sample`) and solved for, so that the result is the root of
-the rows' own equation for all purposes. For a loss that is known to be quadratic
-it is so exactly, and nothing is measured; nor where differences show that the gradient is linear. There sums and prior
-become relative to the root whenever batches double, for its distance multiplies the rounding of a sum of Hessians. Rows
-of an open chunk are expanded for a result.
+the rows' own equation for all purposes; where gradients jump, its mean is (`rough_expansions`). For a loss that is
+known to be quadratic nothing is left out; nor where differences show that the gradient is linear: there sums and prior
+become relative to the root whenever batches double, for its distance multiplies rounding. An open chunk is expanded for
+a result.
 
 Errors: batch jackknife under a quadratic spectral kernel (`halfwidth.equation.errors`, `field_errors`; `stores`).
 """
@@ -38,6 +38,7 @@ from halfwidth.learners.auto.difference_widths import DifferenceWidths
 from halfwidth.learners.auto.engine_schemas import GIVEN_SCHEMA, MOST_CHUNK_ROWS
 from halfwidth.learners.auto.field import Field, field_of
 from halfwidth.learners.auto.given_root import Root, corrected_root, linear_root
+from halfwidth.learners.auto.rough_expansions import mean_left_out
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.learners.auto.stores import empty_store, power_of_two
 from halfwidth.problems import Problem
@@ -61,8 +62,7 @@ class GivenRows:
         self.widths = DifferenceWidths(theta_0)
         self.field = self._field()
         self.store = empty_store(theta_0)
-        self.sample = RowSample(problem.row_size, dim)
-        self.prior = np.zeros(dim)
+        self.sample, self.prior = RowSample(problem.row_size, dim), np.zeros(dim)
         self.expanded_again = 0
         self._most_rows = min(MOST_CHUNK_ROWS, max(power_of_two(_CHUNK_NUMBERS / problem.row_size), CHUNK_ROWS))
 
@@ -144,6 +144,9 @@ class GivenRows:
             added = H.sum(axis=0)
             system = ChunkSystem(self.store.curvature() + added, self.prior)
             target = self._root(system, added @ (point - self.store.reference) - g.sum(axis=0))
+        elif self.rough and self.store.rows:
+            g = g + np.outer(np.diff(edges) / len(rows), left := mean_left_out(self.field, rows, point, self.store))
+            target = target - system.solve(left)
         self.store.add(edges, (H.reshape(-1, len(point)) @ (point - self.store.reference)).reshape(g.shape) - g, H)
         if self.quadratic:
             self.sample.skip(len(rows))
@@ -160,7 +163,7 @@ class GivenRows:
             self.store.rebase(linear_root(self.store, self.without_loss)[0])
 
     def _pieces(self, rows: Vector, edges: Indices) -> tuple[Vector, Vector]:
-        """The sums of gradient and Hessian at the root so far, between the edges."""
+        """Gradient and Hessian at the root so far, summed between the edges."""
         if not self.differences:
             return self.field.pieces(self.theta, rows, edges)
         past, forwards = self.store.rows, self.store.rows // self.chunk_rows % 2 == 1
