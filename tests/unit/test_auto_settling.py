@@ -218,7 +218,7 @@ def flat_start(seed, start=100.0):
 
 
 def test_theta_that_overshot_to_where_the_loss_is_flat_goes_back(monkeypatch):
-    """Newton steps went on to 1e5 and further, where no row has any curvature: 1 of these runs was ok and right."""
+    """Newton steps went on to 1e5 and further, where no row has any curvature, and no run was ok and right."""
 
     def right(seed):
         result, truth = flat_start(seed)
@@ -227,11 +227,11 @@ def test_theta_that_overshot_to_where_the_loss_is_flat_goes_back(monkeypatch):
     assert sum(right(seed) for seed in range(20_009, 20_019)) >= 4
     monkeypatch.setattr(first_phase, "FLAT", 0.0)  # negative control: theta stays where it went
     monkeypatch.setattr(first_phase, "_STEEPER", np.inf)
-    assert sum(right(seed) for seed in range(20_009, 20_019)) <= 1
+    assert sum(right(seed) for seed in range(20_009, 20_019)) == 0
 
 
 def test_a_move_that_is_surely_bent_is_no_rough_one(monkeypatch):
-    """Where curvature has vanished, what is not linear is 1e14 times what is: it was taken for a gradient that jumps."""
+    """Without curvature what is not linear is 1e14 times what is: it was taken for a gradient that jumps."""
     monkeypatch.setattr(first_phase, "FLAT", 0.0)  # theta stays where the loss is flat
     monkeypatch.setattr(first_phase, "_STEEPER", np.inf)
     result, truth = flat_start(20_011)

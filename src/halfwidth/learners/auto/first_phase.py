@@ -11,7 +11,7 @@ is as flat at 4 as it was at 1,000. Noise, curvature, the spacing of differences
 first phase then begins again, at the theta that was reached, as if that were theta_0, until decrements no longer fall.
 
 **Flat starts.** Where a loss is flat at theta_0, as a logistic one is at 100, Newton steps overshoot, to where it is
-flatter still, and no row there says how to come back. The first chunk may show any little curvature by chance: rows that
+flatter still, and no row there says how to come back. The first chunk may show little curvature by chance: rows that
 show `_STEEPER` times as much make the prior anew, which bounds the steps. Where less than `FLAT` of it is left, and
 decrements are as large as before, theta goes back to theta_0, for steps a quarter as large. Under an exponential, from
 far above, curvature falls, too, but decrements fall with it.
