@@ -9,7 +9,8 @@ import halfwidth as hw
 from halfwidth.equation import Equation
 from halfwidth.errors import HalfwidthError
 from halfwidth.inference import Diagnostics, NormalLaw, Result
-from halfwidth.learners.auto import first_phase
+from halfwidth.learners.auto import first_phase, steered
+from halfwidth.learners.auto.proportional import ShareSums
 from halfwidth.learners.auto.settling import FAR_POINT, unsettled
 
 D, K, ROWS = 3, 40, 256
@@ -205,3 +206,68 @@ def test_a_far_start_told_is_a_far_start_drawn():
         learner.tell(request, [(X @ point - y)[:, None] * X for point in request.points])
     np.testing.assert_allclose(learner.result().params, drawn.params, rtol=1e-9)
     np.testing.assert_allclose(learner.result().bse, drawn.bse, rtol=1e-6)
+
+
+def flat_start(seed, start=100.0):
+    """Logistic labels and correlated features, from where the loss is flat: the result, or None where it is refused."""
+    world = hw.problem("ar-logistic", dim=5, theta_0=[start] * 5)
+    try:
+        return hw.Auto(world, seed=seed).run(50_000).result(), world.theta_star
+    except HalfwidthError:
+        return None, world.theta_star
+
+
+def test_theta_that_overshot_to_where_the_loss_is_flat_goes_back(monkeypatch):
+    """Newton steps went on to 1e5 and further, where no row has any curvature, and no run was ok and right."""
+
+    def right(seed):
+        result, truth = flat_start(seed)
+        return result is not None and result.status == "ok" and bool(np.abs(result.params - truth).max() < 0.2)
+
+    assert sum(right(seed) for seed in range(20_009, 20_019)) >= 4
+    monkeypatch.setattr(first_phase, "FLAT", 0.0)  # negative control: theta stays where it went
+    monkeypatch.setattr(first_phase, "_STEEPER", np.inf)
+    assert sum(right(seed) for seed in range(20_009, 20_019)) == 0
+
+
+def test_a_move_that_is_surely_bent_is_no_rough_one(monkeypatch):
+    """Without curvature what is not linear is 1e14 times what is: it was taken for a gradient that jumps."""
+    monkeypatch.setattr(first_phase, "FLAT", 0.0)  # theta stays where the loss is flat
+    monkeypatch.setattr(first_phase, "_STEEPER", np.inf)
+    result, truth = flat_start(20_011)
+    assert result is None or not silently_wrong(result, truth).any()
+    monkeypatch.setattr(steered, "_SURELY", np.inf)  # negative control
+    result, truth = flat_start(20_011)
+    assert silently_wrong(result, truth).any()
+
+
+def test_near_starts_do_not_go_back(monkeypatch):
+    def goes(engine):
+        raise AssertionError("theta went back")
+
+    monkeypatch.setattr(first_phase.FirstPhase, "_go_back", goes)
+    for seed in range(6):
+        flat_start(seed, 0.0)
+    with pytest.raises(AssertionError, match="went back"):
+        flat_start(20_067)
+
+
+@pytest.mark.parametrize("cut", [1_000, 1_024, 1_500])
+def test_a_flat_start_resumes_to_the_same_bits(cut):
+    world = hw.problem("ar-logistic", dim=5, theta_0=[100.0] * 5)
+    whole = hw.Auto(world, seed=20_067).run(cut).run(12_000 - cut)
+    resumed = hw.Auto.from_state(hw.Auto(world, seed=20_067).run(cut).to_state(), world).run(12_000 - cut)
+    assert whole.result().truncations == (1_024,)
+    np.testing.assert_array_equal(whole.result().params, resumed.result().params)
+    np.testing.assert_array_equal(whole.result().covariance, resumed.result().covariance)
+
+
+@pytest.mark.parametrize(("curvature", "known"), [(1.0, True), (1e-100, True), (1e-200, False), (1e-310, False)])
+def test_a_share_of_next_to_no_curvature_is_not_known(curvature, known):
+    """The square of such sums underflows: that was a ZeroDivisionError."""
+    sums, rng = ShareSums(2, 0), np.random.default_rng(0)
+    signs = rng.choice([-1.0, 1.0], (40, 2))
+    sums.add(rng.standard_normal((40, 2)), curvature * signs, signs)
+    found = sums.proportion(64)
+    assert (found is not None) == known
+    assert found is None or np.isfinite(found.variance)

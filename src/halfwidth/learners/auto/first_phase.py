@@ -9,9 +9,17 @@ that are expanded on the way, one move after the other in the same direction, le
 last four decrements are all below `FAR_START` of it, theta has come a long way, and may be on it still: a logistic loss
 is as flat at 4 as it was at 1,000. Noise, curvature, the spacing of differences and the prior are those of the way. The
 first phase then begins again, at the theta that was reached, as if that were theta_0, until decrements no longer fall.
+
+**Flat starts.** Where a loss is flat at theta_0, as a logistic one is at 100, Newton steps overshoot, to where it is
+flatter still, and no row there says how to come back. The first chunk may show little curvature by chance: rows that
+show `_STEEPER` times as much make the prior anew, which bounds the steps. Where less than `FLAT` of it is left, and
+decrements are as large as before, theta goes back to theta_0, for steps a quarter as large. Under an exponential, from
+far above, curvature falls, too, but decrements fall with it.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +28,7 @@ from halfwidth.errors import Diverged
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.careful import CarefulSteering
 from halfwidth.learners.auto.steered_sums import BATCH_CHUNKS
+from halfwidth.learners.auto.steps import SHRINK
 
 _WIDER = 4.0
 _FORGET = 0.75
@@ -28,6 +37,10 @@ _LEVEL, _MOST_SETTLING = 1.2, 16
 FAR_START = 0.01
 """Of the usual decrement: where the last ones are all smaller, theta has come from far away."""
 _FAR_UNTIL = 64
+FLAT = 0.01
+"""Of the curvature that rows have shown: where no more is left, and decrements are as large, theta has overshot."""
+_STEEPER, _AS_BEFORE = 20.0, 0.1
+_MOST_TRUNCATIONS = 12
 
 
 class FirstPhase(CarefulSteering):
@@ -44,6 +57,7 @@ class FirstPhase(CarefulSteering):
             still = (np.diag(last) == 0.0) & hidden
             s.spacing[still] *= _WIDER
             self.jumps = self.jumps or bool(still.any())
+        self._know_steeper()
         self._precondition(self.hessian_sum / self.hessian_rows)
         if self.careful:
             self._newton_step(gradient)
@@ -57,6 +71,9 @@ class FirstPhase(CarefulSteering):
                 f"no step goes downhill: in {self.k:,} rows the mean Hessian is negative in every coordinate. Check "
                 "that the gradient points uphill"
             )
+        if settling and self._fled():
+            self._go_back()
+            return
         if self.k >= self.phase_ends and settling and usual > _FALLING * self.usual and self._levels_off():
             if self._came_far():
                 self._begin_here()
@@ -90,3 +107,35 @@ class FirstPhase(CarefulSteering):
         self.prior[:] = 0.0
         self._begin_at(s.point.copy())
         self._first_phase()
+
+    def _know_steeper(self) -> None:
+        """Where rows show far more curvature than the first ones did, from which the prior is, it is made of these."""
+        size = np.abs(np.diag(self.hessian_sum)) * (math.sqrt(self.m) / self.hessian_rows)
+        steeper = (self.prior > 0.0) & (size > _STEEPER * self.prior)
+        if steeper.any() and not self.careful:
+            self.prior[steeper] = size[steeper]
+            self.moving.guard[:] = 0.0  # decrements are in units of the curvature
+
+    def _fled(self) -> bool:
+        """Whether theta has overshot to where the loss is flat: curvature has vanished, and decrements have not."""
+        flat = self._left() < FLAT and self.highest > _AS_BEFORE * float(self.moving.guard[0])
+        return flat and not self.careful
+
+    def _go_back(self) -> None:
+        """Theta goes back to theta_0, for smaller steps; the prior keeps the curvature that was seen on the way."""
+        self._count_truncation()
+        self.hessian_sum[:], self.hessian_rows, self.steering.P[:] = 0.0, 0.0, 0.0
+        self.moving.theta[:] = self.moving.theta_0
+        self._begin_at(self.moving.theta_0.copy())
+        self.gain.reset(max(SHRINK * self.gain.share, 1e-6))
+        self._first_phase()
+
+    def _count_truncation(self) -> None:
+        """Theta is taken back, at this row; not for ever."""
+        self.truncations.append(self.k)
+        if len(self.truncations) > _MOST_TRUNCATIONS:
+            raise Diverged(
+                f"theta ran away {len(self.truncations)} times, last at row {self.k:,}: "
+                "its steps find no stable parameter. Start nearer to the solution (theta_0), scale the columns to "
+                "about one, or check that the gradient points uphill"
+            )

@@ -142,6 +142,8 @@ class ShareSums:
         if n < 2 * d + 8 or not (self.dithered[0, 1] > 0.0 and np.isfinite(self.products).all()):
             return None
         k, variance = _share(self.dithered[0])
+        if not math.isfinite(variance):  # curvature that is next to nothing, where a logistic loss is flat
+            return None
         late = self.dithered[1]
         t = abs(float(late[0] + k * late[1])) / math.sqrt(max(float(_left(k, late)), TINY))
         return Proportion(k, variance, self._excess(k, chunk_rows), t)
@@ -207,7 +209,8 @@ def _left(k: float, sums: Vector) -> Vector:
     return np.asarray(sums[2] + 2.0 * k * sums[3] + k * k * sums[4])
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _share(sums: Vector) -> tuple[float, float]:
-    """k and its variance."""
+    """k and its variance, which is not finite where z'b is next to nothing: its square, or k, leaves the range."""
     k = float(-sums[0] / sums[1])
-    return k, max(float(_left(k, sums)), TINY) / float(sums[1]) ** 2
+    return k, max(float(_left(k, sums)), TINY) / float(sums[1]) / float(sums[1])

@@ -22,7 +22,8 @@ linearisation point moves to
 
 with the point where estimation began as a prior worth n_0 rows, half of those before it: without it the moves are not
 nearly uncorrelated with the rows, and the correction Q overshoots. The next 8 chunks weigh the move. If the gradient
-was not nearly linear along it (`bent` above 0.3), estimation restarts there.
+was not nearly linear along it (`bent` above 0.3), estimation restarts there. Where eight chunks are too rough to tell,
+nothing is taken off, unless it is above 0.3 by five standard errors: a loss without curvature is not a quadratic one.
 
 Where chunks are unlike each other, so that steps are clipped, all this begins again without steps (`careful`).
 
@@ -53,8 +54,7 @@ from halfwidth.learners.auto.steps import SHRINK
 FEWEST_BATCHES = 4
 _GROWTH, _FEEDBACK_GROWTH = 1.2, 1.5
 _RESTART_UNTIL = 64
-_ROUGH = 0.1
-_MOST_TRUNCATIONS = 12
+_ROUGH, _SURELY, _LEAST_BEND = 0.1, 5.0, 1e-6
 
 
 class Steered(FirstPhase):
@@ -109,13 +109,7 @@ class Steered(FirstPhase):
 
     def _truncate(self) -> None:
         """An excursion: theta goes back, steps shrink, the sums start afresh."""
-        self.truncations.append(self.k)
-        if len(self.truncations) > _MOST_TRUNCATIONS:
-            raise Diverged(
-                f"theta ran away {len(self.truncations)} times, last at row {self.k:,}: "
-                "its steps find no stable parameter. Start nearer to the solution (theta_0), scale the columns to "
-                "about one, or check that the gradient points uphill"
-            )
+        self._count_truncation()
         response = self._regress(self.mean_hessian())
         s = self.steering
         if response.kept > 0.0:
@@ -182,7 +176,9 @@ class Steered(FirstPhase):
         bend = self.m * abs(float(move @ self.mean_hessian() @ move))
         error = math.sqrt(max(float(self.moving.spread[0]) / chunks - along * along, 0.0) / chunks)
         self.weighed = None
-        if bend == 0.0 or error > _ROUGH * bend:
+        if abs(along) > status.MOST_BENT * bend + _SURELY * error:
+            self.bent = abs(along) / max(bend, _LEAST_BEND * abs(along))
+        elif bend == 0.0 or error > _ROUGH * bend:
             self.bent, D[:] = 0.0, 0.0  # of a gradient that jumps, so few rows show nothing
         else:
             self.bent = abs(along) / bend
