@@ -62,11 +62,14 @@ def test_events_enough_are_not_rare():
 @pytest.mark.parametrize("events", [1, 5, 40])
 def test_batches_that_make_the_noise_are_counted_in_any_coordinates(events):
     engine = SimpleNamespace(rough=False, linear=False, without_loss=False, store=SimpleNamespace(single=False))
-    residuals = np.zeros((64, 2))
+    engine.theta_0, engine.field = np.zeros(2), None
+    engine.sample = SimpleNamespace(curvatures=lambda _, at: at)
+    residuals, centre = np.zeros((64, 2)), np.ones(2)
     residuals[:events] = np.random.default_rng(events).choice([-1.0, 1.0], (events, 2))
     for turn in (np.eye(2), np.array([[1e3, 0.0], [2.0, 1e-3]])):
-        found = given_status.noisy_batches(engine, residuals @ turn, turn.T @ turn)
+        found = given_status.noisy_batches(engine, centre, residuals @ turn, turn.T @ turn)
         np.testing.assert_allclose(found, events)
-    assert given_status.noisy_batches(engine, np.zeros((64, 2)), np.eye(2)) == np.inf
+    assert given_status.noisy_batches(engine, centre, np.zeros((64, 2)), np.eye(2)) == np.inf
+    assert given_status.noisy_batches(engine, engine.theta_0, residuals, np.eye(2)) == np.inf
     engine.linear = True
-    assert given_status.noisy_batches(engine, residuals, np.eye(2)) == np.inf
+    assert given_status.noisy_batches(engine, centre, residuals, np.eye(2)) == np.inf

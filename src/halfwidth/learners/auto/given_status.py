@@ -85,13 +85,15 @@ def collapsed(engine: GivenRows, centre: Vector, before: Vector) -> NDArray[np.b
     return np.asarray(np.abs(engine.sample.curvatures(engine.field, centre)) < COLLAPSED * np.abs(before))
 
 
-def noisy_batches(engine: GivenRows, residuals: Vector, information: Vector) -> float:
+def noisy_batches(engine: GivenRows, centre: Vector, residuals: Vector, information: Vector) -> float:
     """(sum s)^2 / sum s^2 for s_b = r_b'A^-1 r_b: about the number of events where these are few.
 
-    Curvature is spread over all rows then, and degrees of freedom do not show it. Not asked of linear gradients, whose
-    errors grow with outlying noise, nor of fields and of wide rows.
+    Curvature is spread over all rows then, and degrees of freedom do not show it. Only of curved losses.
     """
     if engine.rough or engine.linear or engine.without_loss or engine.store.single:
+        return np.inf
+    here, first = (engine.sample.curvatures(engine.field, point) for point in (centre, engine.theta_0))
+    if np.array_equal(here, first):
         return np.inf
     s = np.square(residuals @ whitening(information).C).sum(axis=1)
     s = s / max(float(s.max(initial=0.0)), UNDERFLOW)
