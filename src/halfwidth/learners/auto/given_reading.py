@@ -89,6 +89,7 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         root=root,
         errors=np.sqrt(np.diag(covariance) / n),
         collapsed=given_status.collapsed(engine, root.centre, np.diag(engine.store.curvature())),
+        noisy=given_status.noisy_batches(engine, root.centre, residuals, 0.5 * (information + information.T)),
         jumping=engine.sample.counting(engine.field, root.centre) if engine.rough else np.inf,
         conditioning=given_status.conditioning(information, hidden, engine),
     )

@@ -8,6 +8,7 @@
 | `long-dependence`  | rows stay correlated over a large part of the stream                                      |
 | `ill-conditioned`  | rounding, or differences of gradients, cannot tell some direction's curvature from zero   |
 | `exact-fit`        | the rows of some coefficient show no noise beyond rounding, or squares of it underflow    |
+| `rare`             | a few batches make all the noise of a curved loss, as a handful of events does            |
 
 | flag of a coefficient | when                                                               |
 |-----------------------|--------------------------------------------------------------------|
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation.field_errors import two_sided
-from halfwidth.equation.linear_algebra import SINGULAR
+from halfwidth.equation.linear_algebra import SINGULAR, whitening
 from halfwidth.equation.stability import LONG_BATCHES
 from halfwidth.inference.longrun import hidden_dependence, long_dependence
 from halfwidth.kernels.arrays import Vector
@@ -34,6 +35,7 @@ from halfwidth.learners.auto.given_root import Root
 Flag = tuple[str, str]
 
 RARE = 8.0
+"""Degrees of freedom, or batches that make the noise of a curved loss, below which errors say little."""
 FEW_DEGREES = 30.0
 """Below which dependence is long: at 19, intervals covered 0.83."""
 MOST_CORRECTION = 0.25
@@ -68,6 +70,8 @@ class Known:
     root: Root
     errors: Vector
     collapsed: NDArray[np.bool_]
+    noisy: float
+    """How many batches make the noise (`noisy_batches`)."""
     jumping: float
     """How many rows the gradient rests on, where it jumps; infinite where it does not."""
     conditioning: float
@@ -79,6 +83,21 @@ def collapsed(engine: GivenRows, centre: Vector, before: Vector) -> NDArray[np.b
     if engine.rough or engine.linear:
         return np.zeros(len(centre), dtype=np.bool_)
     return np.asarray(np.abs(engine.sample.curvatures(engine.field, centre)) < COLLAPSED * np.abs(before))
+
+
+def noisy_batches(engine: GivenRows, centre: Vector, residuals: Vector, information: Vector) -> float:
+    """(sum s)^2 / sum s^2 for s_b = r_b'A^-1 r_b: about the number of events where these are few.
+
+    Curvature is spread over all rows then, and degrees of freedom do not show it. Only of curved losses.
+    """
+    if engine.rough or engine.linear or engine.without_loss or engine.store.single:
+        return np.inf
+    here, first = (engine.sample.curvatures(engine.field, point) for point in (centre, engine.theta_0))
+    if np.array_equal(here, first):
+        return np.inf
+    s = np.square(residuals @ whitening(information).C).sum(axis=1)
+    s = s / max(float(s.max(initial=0.0)), UNDERFLOW)
+    return float(s.sum() ** 2 / (s @ s)) if (s > 0.0).any() else np.inf
 
 
 def sizes(engine: GivenRows, centre: Vector, curvature: Vector) -> Vector:
@@ -150,6 +169,7 @@ def flags(known: Known) -> tuple[Flag, ...]:
         _conditioned(known),
         _exact(known),
         _dependence(known),
+        _events(known),
     )
     return tuple(flag for flag in found if flag is not None)
 
@@ -204,6 +224,16 @@ def _exact(known: Known) -> Flag | None:
         "exact-fit",
         "the rows that tell about some coefficient show no noise beyond rounding errors, or their squares underflow: "
         "its interval says nothing. The target is a function of the columns there, or its unit is far too large",
+    )
+
+
+def _events(known: Known) -> Flag | None:
+    if known.noisy >= RARE:
+        return None
+    return (
+        "rare",
+        f"about {known.noisy:.0f} of {known.batches:,} batches make all the noise, as a handful of events does: "
+        "standard errors are likely too small. Feed rows with more events",
     )
 
 
