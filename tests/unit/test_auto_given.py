@@ -15,6 +15,7 @@ from halfwidth.learners.auto.field import DifferencedField, JacobianField, Stati
 from halfwidth.learners.auto.row_sample import RowSample
 from halfwidth.learners.warm_start import collect_rows
 from halfwidth.problems import problem
+from halfwidth.problems.row_losses import LOGISTIC
 
 MODES = pytest.mark.parametrize("gradient_only", [False, True], ids=["auto", "auto-gradient"])
 
@@ -521,3 +522,23 @@ def test_equal_rows_and_a_level_without_noise_are_an_exact_fit():
     y = np.where(level, 3.0, rng.standard_normal(8_000))
     rows = np.column_stack([1.0 - level, level, y])
     assert Auto(problem("iid-linear", dim=2)).consume(rows).result().status == "exact-fit"
+
+
+@pytest.mark.parametrize("at", [3, 500])
+def test_a_far_row_of_several_columns_is_never_a_confident_wrong_number(at, monkeypatch):
+    """Its own direction is known to 1e-8, so that a step which matters is small in every coordinate."""
+    rng = np.random.default_rng(1)
+    X = np.column_stack([np.ones(20_000), rng.standard_normal((20_000, 2))])
+    y = (rng.random(20_000) < 1.0 / (1.0 + np.exp(-X @ [-0.5, 0.5, 1.0]))).astype(float)
+    X[at, 1:], y[at] = 1e8, 1.0
+    world = Problem(3, **LOGISTIC._asdict(), params=[0.0], row_size=4)
+    learner = Auto(world).consume(np.column_stack([X, y]))
+    assert learner.result().status == "not-settled"
+
+    def largest(step, inverse, A):
+        return float(np.max(np.abs(step) / np.sqrt(np.abs(np.diag(inverse)))))
+
+    monkeypatch.setattr(given_root, "_size", largest)  # the negative control: ok, and 60 standard errors off
+    wrong = learner.result()
+    assert wrong.status == "ok"
+    assert abs(wrong.params[1] - 0.5) > 20 * wrong.bse[1]

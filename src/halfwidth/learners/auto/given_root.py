@@ -62,7 +62,7 @@ def corrected_root(store: BatchStore, without_loss: bool, sample: RowSample | No
         left, spread = sample.remainder(field, centre)
         variance = np.maximum(np.diag(inverse @ spread @ inverse.T), 0.0)
         target = linear - inverse @ left
-        moved = _size(target - centre, inverse)
+        moved = _size(target - centre, inverse, store.curvature())
         if not moved < before:
             converged = moved <= 1.0
             break
@@ -84,9 +84,9 @@ def _polished(root: Root, store: BatchStore, without_loss: bool, sample: RowSamp
         if not turned.any():
             return root._replace(centre=centre)
         left, spread = sample.remainder(field, centre)
-        inverse = _inverse(store.curvature() + turned, without_loss)
+        inverse = _inverse(A := store.curvature() + turned, without_loss)
         step = inverse @ (store.score() - store.curvature() @ (centre - store.reference) - left)
-        moved = _size(step, inverse)
+        moved = _size(step, inverse, A)
         error = np.sqrt(np.maximum(np.diag(inverse @ spread @ inverse.T), 0.0))
         root = Root(centre, np.hypot(error, _rounding(store, inverse, centre)), moved <= _NEAR)
         if not moved < before:
@@ -97,10 +97,14 @@ def _polished(root: Root, store: BatchStore, without_loss: bool, sample: RowSamp
     return root
 
 
-def _size(step: Vector, inverse: Vector) -> float:
-    """Of a step, in units of the diagonal of the inverse."""
+def _size(step: Vector, inverse: Vector, A: Vector) -> float:
+    """Of a step, in units of the diagonal of the inverse or, if that is more, in the metric of A.
+
+    Along a direction that one far row knows by itself, a step may matter much and be small in every coordinate.
+    """
     scale = np.sqrt(np.abs(np.diag(inverse)))
-    return float(np.max(np.abs(step) / np.where(scale > 0.0, scale, 1.0), initial=0.0))
+    largest = np.max(np.abs(step) / np.where(scale > 0.0, scale, 1.0), initial=0.0)
+    return max(float(largest), math.sqrt(abs(float(step @ A @ step))))
 
 
 def _rounding(store: BatchStore, inverse: Vector, centre: Vector) -> Vector:
