@@ -80,6 +80,7 @@ def _long_variances(influences: Vector, information: Vector) -> Vector:
         return np.full(m, np.nan)
     begins = np.arange(LONG_BATCHES) * K // LONG_BATCHES
     sums, known = (np.add.reduceat(array, begins, axis=0) for array in (influences, information))
+    known = known / np.where((largest := np.abs(known).max(axis=0)) > 0.0, largest, 1.0)  # squares may overflow
     few = np.square(known.sum(axis=0)) < 0.5 * LONG_BATCHES * np.square(known).sum(axis=0)
     for j in np.flatnonzero(few).tolist():
         clock = np.cumsum(information[:, j])
