@@ -113,6 +113,13 @@ def test_the_slope_of_a_vague_share_is_bounded():
     assert Proportion(k, s * s, 0.0, 0.0).steepening == pytest.approx(rise / (2.0 * s) * (1.0 - k) ** 2)
 
 
+def test_a_share_that_was_measured_low_is_taken_as_larger_by_a_tenth_or_by_its_error():
+    known = ((0.5, 0.2, 0.05), (0.5, 0.03, 0.03), (-0.5, 0.1, 0.0), (0.0, 0.1, 0.0), (0.9, 0.2, 0.05))
+    for share, error, above in known:
+        expected = (1.0 - share) / (1.0 - share - above)
+        assert Proportion(share, error**2, 0.0, 0.0).shortfall == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("loss", ["linear", "logistic"])
 def test_the_error_of_the_share_is_that_of_moving_it(loss):
     engine = hw.Auto(problem(f"table-{loss}", epsilon=0.5), seed=3).run(30_000)._steered

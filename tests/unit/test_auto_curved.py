@@ -7,9 +7,10 @@ import pytest
 
 import halfwidth as hw
 from halfwidth.equation import Equation, Sums
-from halfwidth.learners.auto import careful
+from halfwidth.equation.result import Jackknifed
+from halfwidth.learners.auto import careful, reading
 from halfwidth.learners.auto.careful_result import with_doubt
-from halfwidth.learners.auto.expanded import BURN_IN, FADED, NEAR, flat, late_batches, near_batches
+from halfwidth.learners.auto.expanded import BURN_IN, FADED, NEAR, flat, late_batches, near_batches, rests_on_few
 from halfwidth.learners.auto.probes import MOST_LOST, REMEMBERED, STEEP, nonlinearity, trust_in
 from halfwidth.problems import problem
 from halfwidth.problems.feature_table import stand_in_table
@@ -206,6 +207,54 @@ def test_a_column_without_curvature_at_the_end_is_doubted():
     assert found.tolist() == [False, True, False]
     result = hw.Auto(problem("iid-linear", dim=3), seed=1).run(20_000).result()
     assert with_doubt(result, "not-settled", found).coefficient_status == ("ok", "not-settled", "ok")
+
+
+def few_large_batches():
+    """Sums of 60 batches: the second coefficient shows in 24 of them, and mostly in four."""
+    H = np.tile(np.eye(2), (60, 1, 1))
+    H[:, 1, 1] = 0.0
+    H[::5, 1, 1], H[1::5, 1, 1] = 1.0, 1.0
+    H[[0, 20, 40, 50], 1, 1] = 10.0
+    return batches(np.zeros((60, 2)), H, np.ones(2))
+
+
+def jackknifed(sums):
+    rng = np.random.default_rng(9)
+    residuals = np.sqrt(np.diagonal(sums.H, axis1=1, axis2=2)) * rng.standard_normal(sums.b.shape)
+    return Jackknifed.of(Equation.of(sums), residuals - residuals.mean(axis=0), independent=True)
+
+
+def test_weights_add_no_degrees_of_freedom_to_a_coefficient_that_rests_on_few_batches():
+    sums = few_large_batches()
+    weights = np.ones(60)
+    weights[[0, 20, 40, 50]] = 0.1  # what a root that is off makes of the batches that say so
+    weighted = sums._replace(H=weights[:, None, None] * sums.H, b=weights[:, None] * sums.b)
+    plain, spread = jackknifed(sums), jackknifed(weighted)
+    assert plain.df[1] < 8.0 < spread.df[1]
+    assert rests_on_few(sums, spread.errors, np.inf).tolist() == [False, True]
+    assert rests_on_few(weighted, spread.errors, np.inf).tolist() == [False, False]  # negative control
+    assert rests_on_few(weighted, spread.errors, 10.0).tolist() == [False, True]  # a response leaves ten to each
+    result = hw.Auto(problem("iid-linear", dim=2), seed=1).run(20_000).result()
+    once = with_doubt(result, "rare", np.array([False, True]))
+    assert with_doubt(once, "rare", np.array([False, True])).diagnostics == once.diagnostics  # said once
+
+
+def test_a_column_that_no_row_has_shown_does_not_rest_on_few_batches():
+    sums = few_large_batches()
+    hidden = np.zeros((60, 3, 3))
+    hidden[:, :2, :2] = sums.H
+    wide = batches(np.zeros((60, 3)), hidden, np.ones(3))
+    assert rests_on_few(wide, jackknifed(sums).errors, np.inf).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("loss", ["linear", "logistic", "poisson"])
+def test_where_curvature_is_lost_standard_errors_allow_for_a_share_that_was_measured_low(loss, monkeypatch):
+    learner = hw.Auto(problem(f"table-{loss}", epsilon=0.5), seed=3).run(20_000)
+    with_allowance, response = learner.result(), learner._steered.response()
+    monkeypatch.setattr(reading, "for_saturation", lambda result, response: result)
+    ratio = np.diag(with_allowance.covariance) / np.diag(learner.result().covariance)
+    np.testing.assert_allclose(ratio, response.proportion.shortfall ** (2 if loss == "logistic" else 0), rtol=1e-12)
+    assert response.proportion.shortfall > 1.02
 
 
 @pytest.mark.parametrize("hessian", [True, False])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ from halfwidth.equation import Sums
 from halfwidth.learners.auto import Auto, steered_sums
 from halfwidth.learners.auto.slope_error import added, leverage, taken
 from halfwidth.problems import problem
+from halfwidth.problems.strategic import strategic_problem
+from halfwidth.problems.strategic_population import Population, synthetic_population
 
 D = 4
 
@@ -70,6 +74,41 @@ def test_an_uncertain_slope_makes_variances_too_large_by_what_is_added():
     excess = np.trace(np.linalg.solve(sigma, seen)) / D - 1.0
     assert excess == pytest.approx(added(D, R), rel=0.1)
     assert added(D, R) == pytest.approx(np.trace(np.linalg.solve(V, sigma)) * (1 + 2 / D))
+
+
+def excess_of(world, jacobian, runs=60):
+    """By what share (H + J)^-1 Omega (H + J)^-T is too large on average, over runs and directions, and `added`."""
+    sigma, found, expected = world.sigma, [], []
+    omega = jacobian @ sigma @ jacobian.T
+    for seed in range(runs):
+        engine = Auto(world, seed=seed).run(50_000)._steered
+        response = engine.response()
+        inverse = np.linalg.inv(engine.mean_hessian() + response.J)
+        found.append(np.trace(np.linalg.solve(sigma, inverse @ omega @ inverse.T)) / world.dim - 1.0)
+        expected.append(added(world.dim, 4.0 * response.freedom))
+    return np.mean(found), np.std(found) / np.sqrt(runs), np.mean(expected)
+
+
+def test_the_slope_of_a_linear_response_makes_variances_too_large_and_that_of_a_curved_one_does_not():
+    linear, error, expected = excess_of(problem("performative-mean", dim=5), 0.5 * np.eye(5))
+    assert abs(linear - expected) < 3.0 * error < expected
+    features, labels = synthetic_population(5, 1_000)
+    population = Population(features, labels, (2, 3, 4), np.ones(3), 0.4, 0.5, 0.1, 0.01)
+    world = strategic_problem(features, labels, (2, 3, 4), reach=0.4)
+    curved, error, expected = excess_of(world, population.mean_field(world.theta_star, 0.4)[1])
+    assert curved < expected - 3.0 * error  # so that nothing must be taken off for it
+    assert abs(curved) < 0.5 * expected
+
+
+def test_what_is_added_is_taken_off_where_gradients_are_linear():
+    engine = Auto(problem("performative-mean", dim=3), seed=1).run(50_000)._steered
+    response, sums, centre = engine.response(), engine.store.closed(), np.zeros(3)
+    assert response.settled
+    linear, curved = (replace(response, linear=one) for one in (True, False))
+    a, u = added(3, 4.0 * response.freedom), response.taken(sums)
+    expected = (1.0 - u) / (1.0 + a - u)
+    assert linear.inflation(sums, centre) / curved.inflation(sums, centre) == pytest.approx(expected)
+    assert engine.quadratic()
 
 
 def test_the_mean_of_the_deployed_thetas_is_kept_at_the_root(monkeypatch):

@@ -35,6 +35,11 @@ _NO_INTERVAL = (
 )
 
 
+def rare_below(batches: int) -> float:
+    """With fewer degrees of freedom than this a coefficient is `rare`."""
+    return min(FEW, FEW_OF_ALL * (batches - 1.0))
+
+
 @dataclass(frozen=True)
 class EquationResult(Result):
     """A result of the equation; where it is wide, a direction has the smallest degrees of freedom of its coefficients.
@@ -153,7 +158,7 @@ class Jackknifed:
 
     def flags_of(self, df: Vector) -> tuple[tuple[str, ...], ...]:
         """The flags of every coefficient where errors have these degrees of freedom."""
-        few = min(FEW, FEW_OF_ALL * (self.errors.batches - 1.0))
+        few = rare_below(self.errors.batches)
         return tuple(
             ("unidentified",) if hidden else ("rare",) * (not own >= few)
             for hidden, own in zip(self.along.undetermined, df, strict=True)

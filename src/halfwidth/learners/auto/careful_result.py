@@ -13,7 +13,8 @@ errors are in proportion to 1 / (1 - k): the relative variance v = var k / (1 - 
 freedom, and makes their squares 1 + 3 v times as large on average; what is left of a coefficient's own degrees of
 freedom says whether it is `rare`. Batch means stay where there is no loss, or too many columns.
 
-Where the loss is curved, batches that were expanded far from the root count for little (`expanded`).
+Where the loss is curved, batches that were expanded far from the root count for little (`expanded`). Where it
+saturates, k may have been measured low: standard errors are those of a larger one (`Proportion.shortfall`).
 """
 
 from __future__ import annotations
@@ -99,6 +100,13 @@ def _with_far(result: AutoResult | GivenResult, slopes: Vector, extra: Vector) -
     return with_doubt(result, "not-settled", far)
 
 
+def for_saturation(result: AutoResult | GivenResult, response: Response) -> AutoResult | GivenResult:
+    """The result where curvature is lost a dither away, so that k may be measured low."""
+    if response.share == 0.0 or response.proportion is None:
+        return result
+    return replace(result, covariance=response.proportion.shortfall**2 * result.covariance)
+
+
 def with_doubt(
     result: AutoResult | GivenResult, name: str, doubted: NDArray[np.bool_] | None
 ) -> AutoResult | GivenResult:
@@ -106,7 +114,9 @@ def with_doubt(
     if doubted is None or not doubted.any():
         return result
     own: tuple[tuple[str, ...], ...] = result.diagnostics.coefficient_flags or ((),) * len(doubted)
-    flags = tuple((*flag, name) if doubt else flag for flag, doubt in zip(own, doubted, strict=True))
+    flags = tuple(
+        (*flag, name) if doubt and name not in flag else flag for flag, doubt in zip(own, doubted, strict=True)
+    )
     return replace(result, diagnostics=replace(result.diagnostics, coefficient_flags=flags))
 
 

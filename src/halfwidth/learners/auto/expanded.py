@@ -20,6 +20,12 @@ were, in its own coordinate, further than 1.5 standard errors from the estimate,
 u m f^2 L is above a fifth, L the largest curvature per row that a chunk has shown of it: at such a distance a fifth of
 that is lost, where distances lose curvature at all and do not add to it (`saturates`). Such coefficients are doubted,
 those that really are collinear among them.
+
+Weights also change what is known of a coefficient's degrees of freedom. Where a column shows in a few spells of rows,
+and the estimate is off, the batches that say so most count for least: what is left is spread over more batches, and has
+more degrees of freedom the further the estimate is off. So, of a loss that saturates, a coefficient is `rare`, too, if
+it has few of them by the batches' own Hessians (`rests_on_few`). These vary much less. (Far points have large Hessians
+under an exponential: there the weights are right.)
 """
 
 from __future__ import annotations
@@ -30,6 +36,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation import Equation, Sums
+from halfwidth.equation.errors import Errors
+from halfwidth.equation.jackknife import Deletions
+from halfwidth.equation.linear_algebra import whitening
+from halfwidth.equation.result import rare_below
 from halfwidth.errors import NotIdentified
 from halfwidth.kernels.arrays import Vector
 
@@ -99,3 +109,20 @@ def far(sums: Sums, root: Vector, errors: Vector, largest: Vector) -> NDArray[np
     with np.errstate(invalid="ignore", divide="ignore"):
         distance /= curvature.sum(axis=0)
         return np.asarray((distance > (FAR * errors) ** 2) & (distance * largest > LOST))
+
+
+def rests_on_few(sums: Sums, errors: Errors, freedom: float) -> NDArray[np.bool_]:
+    """Which coefficients have few degrees of freedom if every batch counts in full, for the kernel of these errors.
+
+    The response leaves `freedom` of them to a coefficient that is known by all rows.
+    """
+    equation = Equation(0.5 * (sums.H + np.swapaxes(sums.H, 1, 2)), sums.b, sums.n)
+    while len(equation.rows) > errors.batches:
+        equation = equation.in_pairs()
+    shown = np.flatnonzero(np.diag(equation.A.sum(axis=0)) != 0.0)
+    A = equation.A[:, shown][:, :, shown]
+    deletions = Deletions.of(A, np.zeros(A.shape[:2]), whitening(A.sum(axis=0)))
+    few = np.zeros(sums.b.shape[1], dtype=bool)
+    df = deletions.degrees_of_freedom(np.eye(len(shown)), errors.bandwidth)
+    few[shown] = df / (1.0 + df / freedom) < rare_below(errors.batches)
+    return few

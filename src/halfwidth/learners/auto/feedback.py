@@ -118,6 +118,8 @@ class Response:
     """What the dither says of the share k, where J_c = -k H_c on every chunk."""
     unlike: bool = False
     """Whether chunks are unlike each other: only a response in proportion is looked for."""
+    linear: bool = False
+    """Whether gradients were seen to be linear in theta; where they are not, responses are hardly so."""
 
     @property
     def share(self) -> float:
@@ -183,7 +185,8 @@ class Response:
 
     def inflation(self, sums: Sums, centre: Vector) -> float:
         """What the covariance of these batches' centre is multiplied by, since J is estimated and not known."""
-        more = added(len(centre), 4.0 * self.freedom) if self.settled and self.proportion is None else 0.0
+        known = self.settled and self.linear and self.proportion is None
+        more = added(len(centre), 4.0 * self.freedom) if known else 0.0
         return (1.0 + self.leverage(sums, centre)) / (1.0 + more - self.taken(sums))
 
     def leverage(self, sums: Sums, centre: Vector) -> float:

@@ -17,6 +17,12 @@ standard error is about normal if nothing comes a chunk late, and so is sum z_j 
 responds by the same share as the others. k is that of all sessions, the sums of which are added up. A coordinate whose
 own k, of z_j g_j and z_j b_j, is above it is doubted sooner (`more`): its interval would be too short by
 (1 - k) / (1 - k_j).
+
+A response that saturates moves less than in proportion a dither away, and k is measured low. Dithers are limited so
+that a loss is a fifth less curved there at most (`probes`), and about as much is lost of a response that follows it: a
+fifth of k at most, a tenth in the middle. So where curvature is seen to be lost, standard errors are those of a k that
+is larger by a tenth, or by its own standard error where that is less (`shortfall`): the more rows, the smaller are
+dithers.
 """
 
 from __future__ import annotations
@@ -29,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.probes import MOST_LOST
 from halfwidth.learners.auto.slopes import TINY, regular
 
 MOST_EXCESS, MOST_LATE, MOST_APART = 4.0, 3.5, 3.5
@@ -62,9 +69,18 @@ class Proportion:
 
     @property
     def steepening(self) -> float:
-        """How much steeper 1 / (1 - k) is between k and two standard errors above it, of a k that is not vague."""
+        """How much steeper 1 / (1 - k) is between k and two standard errors above it."""
+        return self._steeper(2.0 * math.sqrt(self.variance))
+
+    @property
+    def shortfall(self) -> float:
+        """How much larger 1 / (1 - k) is if the response saturates, so that k was measured low."""
+        return self._steeper(min(math.sqrt(self.variance), 0.5 * MOST_LOST * max(self.share, 0.0)))
+
+    def _steeper(self, above: float) -> float:
+        """(1 - k) / (1 - k - above), of a k that is not vague."""
         left = 1.0 - self.share
-        return left / max(left - 2.0 * math.sqrt(self.variance), (1.0 - 2.0 * VAGUE) * left)
+        return left / max(left - above, (1.0 - 2.0 * VAGUE) * left)
 
     @property
     def unsure(self) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from halfwidth.equation import Equation, Sums
+from halfwidth.equation.errors import Errors
 from halfwidth.errors import NotEnoughData
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.autoregressive_bias import shortfall
@@ -14,9 +17,9 @@ from halfwidth.inference.slow_dependence import reach
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
-from halfwidth.learners.auto.careful_result import careful_result, of_kernel, shown_only, with_doubt
+from halfwidth.learners.auto.careful_result import careful_result, for_saturation, of_kernel, shown_only, with_doubt
 from halfwidth.learners.auto.excitation import MOST_INFLATION, MOST_INFLATION_SESSIONS, Profile, drift
-from halfwidth.learners.auto.expanded import far, flat, late_batches, near_batches
+from halfwidth.learners.auto.expanded import far, flat, late_batches, near_batches, rests_on_few
 from halfwidth.learners.auto.feedback import Feedback, Response
 from halfwidth.learners.auto.probes import nonlinearity, saturates
 from halfwidth.learners.auto.result import AutoResult, GivenResult
@@ -120,7 +123,7 @@ def last_half(sums: Sums, merged: Equation) -> Sums:
 @np.errstate(over="ignore", invalid="ignore")  # the equation refuses what is not finite
 def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> AutoResult | GivenResult:
     """What a steered engine says now."""
-    response = engine.response()
+    response = replace(engine.response(), linear=engine.quadratic())
     Q, D = engine.corrections()
     every = late = sums = engine.store.closed()
     unit = engine.m * nonlinearity(engine.moving.probed)
@@ -151,7 +154,7 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         jumps=engine.jumps,
         shifted=shifted,
         drift=drift(engine.noise(sums.n), sums.n, sums.H) if response.kept > 0.0 and not response.unlike else 1.0,
-        quadratic=engine.quadratic(),
+        quadratic=response.linear,
         detect=engine.detect,
         hidden=tuple(np.flatnonzero(plain.unidentified).tolist()),
     )
@@ -168,9 +171,12 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
     found = careful_result(equation, sums, profile, plain, response, more)
     kernel, doubts = of_kernel(found, engine.store.length)
     if engine.curved and engine.shares is not None:
-        away, errors = found.params - engine.steering.origin, np.sqrt(np.diag(found.covariance) / found.n)
         found = with_doubt(found, "not-settled", flat(every))
         if saturates(engine.moving.probed):
+            found = for_saturation(found, response)
+            away, errors = found.params - engine.steering.origin, np.sqrt(np.diag(found.covariance) / found.n)
             found = with_doubt(found, "not-settled", far(late, away, errors, unit * engine.shares.largest))
+            if isinstance(found, GivenResult) and isinstance(found.errors, Errors):
+                found = with_doubt(found, "rare", rests_on_few(late, found.errors, found.most_df))
     doubts += () if doubted else unsettled(equation, found, None, alike=False)
     return found.with_facts(*flags, *doubts, notes=status.notes(facts, plain, kernel))

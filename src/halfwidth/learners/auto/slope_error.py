@@ -21,7 +21,9 @@ x, about its mean, least squares removes the share u = sum_j T_j' V^-1 T_j / n o
 
 on average over directions the share a = 2 (d + 2) / R too much, R = 2 d / tr V^-1 Sigma. The covariance is divided by
 1 + a - u once theta is settled (`steered`), and by 1 - u before: where theta follows its noise, T_j has the true
-(H + J)^-1 in it, which makes up for E, and where R is small the second order does not say enough.
+(H + J)^-1 in it, which makes up for E, and where R is small the second order does not say enough. It is divided by
+1 - u, too, where gradients are not linear in theta: E has a mean then. A response that saturates, or comes late by a
+part of a chunk, is measured low by some per cent, H + J comes out too large, and a is used up by that.
 """
 
 from __future__ import annotations
