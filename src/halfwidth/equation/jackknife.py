@@ -43,7 +43,7 @@ _SURE, _LEAST_RATIO = -5.0, 1e-3
 _SMALL = 16
 """Up to so many coefficients NumPy's solution of many systems at once takes less time than a call for each."""
 _WIDE = 512
-_AT_ONCE = 2**17
+_AT_ONCE = 2**15
 """So many numbers at a time: memory that is used again and stays in the processor's cache."""
 
 
