@@ -8,10 +8,12 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SAYS = {
+    "ask_and_tell.py": "equilibrium [1.688  1.2532]: [ True  True]",
     "auto_with_feedback.py": "the stable point is [2. 2.]",
     "cartpole_values.py": "upright: 17.7 +- 0.1 discounted steps",
     "checkpoint_and_resume.py": "the same bits: True",
     "fit_a_file.py": "standard errors for independent rows would be 2.1 times too small",
+    "partial_fit_loop.py": "covered: [ True  True  True  True]",
     "study_your_own_problem.py": "plug-in        covers 0.",
     "watch_your_own_loop.py": "95% by equal-batch-means, n = 20,000",
 }
