@@ -1,10 +1,12 @@
-"""How often `Auto` reports feedback, and how its intervals for quantile regression cover: one table each.
+"""How `Auto` does under feedback that is hard to tell, or slow, and for quantile regression: one table each.
 
     python benchmarks/auto_runs.py feedback --runs 1000 --json feedback.json
+    python benchmarks/auto_runs.py slow --runs 400 --json slow.json
     python benchmarks/auto_runs.py quantile --runs 1000 --json quantile.json
 
-`feedback`: a mean under AR(0.98) noise, 50,000 rows, without feedback and with a response of 0.5; run i has the seed i,
-and runs that are in the JSON file already are not run again. `quantile`: linear quantile regression from gradients
+`feedback`: a mean under AR(0.98) noise, 50,000 rows, without feedback and with a response of 0.5. `slow`: a mean that
+responds over 100 rows, 50,000 of them, and over 1,000 rows, a million. Run i has the seed i, and runs that are in the
+JSON file already are not run again. `quantile`: linear quantile regression from gradients
 alone, d = 5, 50,000 given rows, levels 0.5 and 0.9, independent and AR(0.7), scored for the sum of the coefficients;
 finished replicates are kept in the cache of studies. An interrupted command goes on where it stopped.
 """
@@ -19,52 +21,60 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from halfwidth import Auto, Spec, run_study
+from halfwidth.errors import Diverged
 from halfwidth.problems import problem
 from halfwidth.state.atomic import replace_file
 from halfwidth.study.store import Store
 
 ROWS, AT_ONCE = 50_000, 40
-RESPONSES = (0.0, 0.5)
+Case = tuple[str, dict[str, float], int]
+CASES: dict[str, list[Case]] = {
+    "feedback": [("performative-ar", {"dim": 1, "epsilon": epsilon, "psi": 0.98}, ROWS) for epsilon in (0.0, 0.5)],
+    "slow": [("performative-mean", {"dim": 2, "rho": rho}, rows) for rho, rows in ((0.01, ROWS), (0.001, 1_000_000))],
+}
 QUANTILES = [{"tau": tau, **dependence} for tau in (0.5, 0.9) for dependence in ({}, {"phi": 0.7, "psi": 0.7})]
 
 
-def feedback_run(epsilon: float, seed: int) -> dict[str, object]:
-    """One run on the mean with this response."""
-    world = problem("performative-ar", dim=1, epsilon=epsilon, psi=0.98)
-    result = Auto(world, seed=seed).run(ROWS).result()
-    covers = bool(result.interval().covers(world.theta_star).all())
-    away = float(np.abs(result.params - world.theta_star).max() / result.bse.max())
-    return {
-        "epsilon": epsilon,
-        "seed": seed,
+def one_run(case: Case, seed: int) -> dict[str, object]:
+    """What this run ends in."""
+    name, settings, rows = case
+    world = problem(name, **settings)
+    found: dict[str, object] = {"case": case, "seed": seed}
+    try:
+        result = Auto(world, seed=seed).run(rows).result()
+    except Diverged:
+        return found | {"status": "diverged"}
+    return found | {
         "detected": result.feedback.detected,
-        "covers": covers,
-        "away": away,
+        "covers": float(result.interval().covers(world.theta_star).mean()),
+        "away": float(np.abs((result.params - world.theta_star) / result.bse).max()),
         "status": result.status,
     }
 
 
-def feedback_table(runs: int, path: Path, jobs: int) -> list[dict[str, object]]:
+def runs_table(cases: list[Case], runs: int, path: Path, jobs: int) -> list[dict[str, object]]:
     """Run what is missing in the file, then count."""
     found = json.loads(path.read_text())["runs"] if path.exists() else []
-    done = {(run["epsilon"], run["seed"]) for run in found}
-    missing = [(epsilon, seed) for epsilon in RESPONSES for seed in range(runs) if (epsilon, seed) not in done]
+    done = {(json.dumps(run["case"]), run["seed"]) for run in found}
+    missing = [(case, seed) for case in cases for seed in range(runs) if (json.dumps(case), seed) not in done]
     for at in range(0, len(missing), AT_ONCE):
-        found += Parallel(n_jobs=jobs)(delayed(feedback_run)(*case) for case in missing[at : at + AT_ONCE])
+        found += Parallel(n_jobs=jobs)(delayed(one_run)(*case) for case in missing[at : at + AT_ONCE])
         replace_file(path, json.dumps({"runs": found}).encode(), "json")
         print(f"{min(at + AT_ONCE, len(missing)):,} of {len(missing):,} runs", flush=True)
-    table = []
-    for epsilon in RESPONSES:
-        mine = [run for run in found if run["epsilon"] == epsilon]
-        ok = [run for run in mine if run["status"] == "ok"]
+    table: list[dict[str, object]] = []
+    for case in cases:
+        mine = [run for run in found if json.dumps(run["case"]) == json.dumps(case)]
+        ended = [run for run in mine if run["status"] != "diverged"]
+        ok = [run for run in ended if run["status"] == "ok"]
         table.append(
             {
-                "epsilon": epsilon,
+                "case": case,
                 "runs": len(mine),
-                "detected": float(np.mean([run["detected"] for run in mine])),
-                "covered": float(np.mean([run["covers"] for run in mine])),
+                "refused": 1.0 - len(ended) / len(mine),
+                "detected": float(np.mean([run["detected"] for run in ended])),
+                "covered": float(np.mean([run["covers"] for run in ended])),
                 "ok": len(ok) / len(mine),
-                "covered_ok": float(np.mean([run["covers"] for run in ok])),
+                "covered_ok": float(np.mean([run["covers"] for run in ok])) if ok else None,
                 "silently_wrong": sum(run["away"] > 5.0 for run in ok),
             }
         )
@@ -86,12 +96,15 @@ def quantile_table(runs: int, path: Path, jobs: int) -> list[dict[str, object]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("feedback", "quantile"))
+    parser.add_argument("what", choices=(*CASES, "quantile"))
     parser.add_argument("--runs", type=int, default=1_000)
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--json", type=Path, required=True)
     asked = parser.parse_args()
-    table = (feedback_table if asked.what == "feedback" else quantile_table)(asked.runs, asked.json, asked.jobs)
+    if asked.what == "quantile":
+        table = quantile_table(asked.runs, asked.json, asked.jobs)
+    else:
+        table = runs_table(CASES[asked.what], asked.runs, asked.json, asked.jobs)
     for row in table:
         print(row)
 
