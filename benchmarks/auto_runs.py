@@ -21,7 +21,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from halfwidth import Auto, Spec, run_study
-from halfwidth.errors import Diverged
+from halfwidth.errors import Diverged, NotEnoughData, NotIdentified
 from halfwidth.problems import problem
 from halfwidth.state.atomic import replace_file
 from halfwidth.study.store import Store
@@ -42,8 +42,8 @@ def one_run(case: Case, seed: int) -> dict[str, object]:
     found: dict[str, object] = {"case": case, "seed": seed}
     try:
         result = Auto(world, seed=seed).run(rows).result()
-    except Diverged:
-        return found | {"status": "diverged"}
+    except (Diverged, NotEnoughData, NotIdentified):
+        return found | {"status": "refused"}
     return found | {
         "detected": result.feedback.detected,
         "covers": float(result.interval().covers(world.theta_star).mean()),
@@ -64,7 +64,7 @@ def runs_table(cases: list[Case], runs: int, path: Path, jobs: int) -> list[dict
     table: list[dict[str, object]] = []
     for case in cases:
         mine = [run for run in found if json.dumps(run["case"]) == json.dumps(case)]
-        ended = [run for run in mine if run["status"] != "diverged"]
+        ended = [run for run in mine if run["status"] != "refused"]
         ok = [run for run in ended if run["status"] == "ok"]
         table.append(
             {
