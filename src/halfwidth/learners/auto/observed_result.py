@@ -22,6 +22,7 @@ from halfwidth.learners.auto.observed import Observed
 from halfwidth.learners.auto.reading import batch_means_result
 from halfwidth.learners.auto.result import AutoResult
 from halfwidth.learners.auto.slope_error import leverage
+from halfwidth.learners.auto.unequal import wander
 
 MOST_LEFT_OUT, MOST_LEVERAGE = 0.5, 3.0
 
@@ -43,6 +44,7 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
         clipped_share=0.0,
         bent=0.0,
         restarts=0,
+        wander=wander(sums.H, sums.n, response),
         detect=detect,
         dithers=False,
         hidden=tuple(np.flatnonzero(result.unidentified).tolist()),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfwidth.equation import Equation, Sums
 from halfwidth.equation.errors import Errors
+from halfwidth.equation.result import rare_below
 from halfwidth.errors import NotEnoughData
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.autoregressive_bias import shortfall
@@ -26,6 +28,7 @@ from halfwidth.learners.auto.result import AutoResult, GivenResult
 from halfwidth.learners.auto.settling import unsettled
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.learners.auto.stores import most_means, power_of_two
+from halfwidth.learners.auto.unequal import degrees_of_freedom, wander
 
 LONG_ENOUGH = 2.0
 """Standard deviations by which longer batches may show more noise before they are taken for all coefficients."""
@@ -62,12 +65,22 @@ def batch_means_result(
             freedom,
             truncations=len(truncations),
             truncated_at=truncations,
-            coefficient_flags=() if shown.all() else tuple(() if seen else ("unidentified",) for seen in shown),
+            coefficient_flags=_flags(sums, shown),
         ),
         influences=wide,
         feedback=Feedback(response.detected, response.strength, memory),
         truncations=truncations,
     )
+
+
+def _flags(sums: Sums, shown: NDArray[np.bool_]) -> tuple[tuple[str, ...], ...]:
+    """Of every coefficient: whether no row has shown it, or few batches."""
+    degrees = np.zeros(len(shown))
+    degrees[shown] = degrees_of_freedom(sums.H[:, shown][:, :, shown])
+    few = rare_below(len(sums.n))
+    both = zip(shown, degrees, strict=True)
+    flags = tuple(("rare",) * bool(own < few) if seen else ("unidentified",) for seen, own in both)
+    return flags if any(flags) else ()
 
 
 def _variance(influences: Vector, rows: Vector, response: Response) -> tuple[Vector, float]:
@@ -154,6 +167,7 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         jumps=engine.jumps,
         shifted=shifted,
         drift=drift(engine.noise(sums.n), sums.n, sums.H) if response.kept > 0.0 and not response.unlike else 1.0,
+        wander=0.0 if response.unlike else wander(own.H, own.n, response),
         quadratic=response.linear,
         detect=engine.detect,
         hidden=tuple(np.flatnonzero(plain.unidentified).tolist()),

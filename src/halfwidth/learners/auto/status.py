@@ -15,11 +15,13 @@
 |                      | or theta ran away before it did                                                             |
 | `slow-feedback`      | the dither shows less than a sixteenth of the response that theta's own motion shows         |
 | `curved-response`    | batches in which the deployed theta was noisier say something else, beyond chance           |
-| `rows-changed`       | the Hessian is another than where the feedback was measured: so may its slope be            |
+| `rows-changed`       | the Hessian is another than where the feedback was measured: so may its slope be; or it      |
+|                      | changes slowly along the stream, and one slope does not fit (`unequal`)                      |
 | `jumping-gradient`   | the gradient jumps: differences on a chunk say little about its mean field                  |
 | `long-dependence`    | where chunks are unlike each other: a kernel over batches leaves few degrees of freedom      |
 | `exact-fit`          | the batches of some coefficient do not differ, or by squares that underflow: no noise        |
 | `unidentified`       | no row has shown some coefficient: its interval is refused                                  |
+| `rare`               | of a coefficient: few batches hold what is known of it (`unequal`)                           |
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ MOST_CLIPPED, MOST_CLIPPED_UNUSED = 0.2, 0.4
 """Shares of clipped steps; the second where noise is correlated, J = 0 and the loss quadratic: no step matters then."""
 MOST_BENT = 0.3
 FEW_RENEWALS = 64.0
-MOST_DRIFT = 1.25
+MOST_DRIFT, MOST_WANDER = 1.25, 0.2
 LATE, LATE_TRUNCATION = 0.2, 0.5
 SLOWEST = 16.0
 """A response that lasts for ten chunks shows some 16 times as much in theta's own motion as in signs that alternate."""
@@ -70,6 +72,8 @@ class Facts:
     """Whether the root moves with the noise of the deployed theta."""
     drift: float = 1.0
     """The factor by which the Hessian of all rows differs from that where the feedback was measured."""
+    wander: float = 0.0
+    """What rows that change slowly add to the variance, where one slope stands for the response of all."""
     quadratic: bool = True
     """Whether the gradient was seen to be linear in theta."""
     detect: bool = True
@@ -227,6 +231,12 @@ def _feedback_flags(facts: Facts) -> list[Flag]:
             "the data respond to theta, and the rows have changed since that was measured (their mean Hessian "
             f"{facts.drift:.1f} times in some direction): the response may have changed with them. Draw the rows at "
             "random, or run on from the estimate (theta_0) with new rows"
+        )
+        return [("rows-changed", text)]
+    if facts.wander > MOST_WANDER:
+        text = (
+            "the data respond to theta, and stretches of rows are unlike each other: no one slope of the response fits "
+            "them all, and the interval is likely too short. Draw the rows at random"
         )
         return [("rows-changed", text)]
     if facts.shifted:
