@@ -9,7 +9,7 @@ import halfwidth as hw
 from halfwidth.equation import Equation
 from halfwidth.errors import HalfwidthError
 from halfwidth.inference import Diagnostics, NormalLaw, Result
-from halfwidth.learners.auto import first_phase, steered
+from halfwidth.learners.auto import first_phase, reading, status, steered
 from halfwidth.learners.auto.proportional import ShareSums
 from halfwidth.learners.auto.settling import FAR_POINT, unsettled
 
@@ -237,6 +237,10 @@ def test_a_move_that_is_surely_bent_is_no_rough_one(monkeypatch):
     result, truth = flat_start(20_011)
     assert result is None or not silently_wrong(result, truth).any()
     monkeypatch.setattr(steered, "_SURELY", np.inf)  # negative control
+    result, truth = flat_start(20_011)
+    assert not silently_wrong(result, truth).any()  # the batches' Hessians say so, too
+    monkeypatch.setattr(status, "MOST_WANDER", np.inf)
+    monkeypatch.setattr(reading, "rare_below", lambda batches: 0.0)
     result, truth = flat_start(20_011)
     assert silently_wrong(result, truth).any()
 
