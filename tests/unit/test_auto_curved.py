@@ -250,11 +250,18 @@ def test_a_column_that_no_row_has_shown_does_not_rest_on_few_batches():
 @pytest.mark.parametrize("loss", ["linear", "logistic", "poisson"])
 def test_where_curvature_is_lost_standard_errors_allow_for_a_share_that_was_measured_low(loss, monkeypatch):
     learner = hw.Auto(problem(f"table-{loss}", epsilon=0.5), seed=3).run(20_000)
-    with_allowance, response = learner.result(), learner._steered.response()
-    monkeypatch.setattr(reading, "for_saturation", lambda result, response: result)
-    ratio = np.diag(with_allowance.covariance) / np.diag(learner.result().covariance)
-    np.testing.assert_allclose(ratio, response.proportion.shortfall ** (2 if loss == "logistic" else 0), rtol=1e-12)
-    assert response.proportion.shortfall > 1.02
+    allowed, low = learner.result(), learner._steered.response().proportion.low
+    larger = learner._steered.response().proportion.shortfall
+    assert larger > 1.02
+    monkeypatch.setattr(reading, "saturates", lambda probed: False)
+    plain = learner.result()
+    if loss != "logistic":
+        np.testing.assert_array_equal(allowed.covariance, plain.covariance)
+        return
+    added = allowed.covariance / larger**2 - plain.covariance  # n low^2 slopes slopes', of the root along k
+    slopes = np.sqrt(np.diag(added) / plain.n) / low
+    np.testing.assert_allclose(np.abs(added), plain.n * low**2 * np.outer(slopes, slopes), rtol=1e-6)
+    assert slopes.max() * low > 0.1 * plain.bse.max()
 
 
 @pytest.mark.parametrize("hessian", [True, False])

@@ -14,7 +14,7 @@ freedom, and makes their squares 1 + 3 v times as large on average; what is left
 freedom says whether it is `rare`. Batch means stay where there is no loss, or too many columns.
 
 Where the loss is curved, batches that were expanded far from the root count for little (`expanded`). Where it
-saturates, k may have been measured low: standard errors are those of a larger one (`Proportion.shortfall`).
+saturates, k may have been measured low by b (`Proportion.low`): errors are those of k + b, and b^2 is added to var k.
 """
 
 from __future__ import annotations
@@ -59,10 +59,12 @@ def careful_result(
     plain: AutoResult,
     response: Response,
     more: NDArray[np.bool_] | None = None,
+    *,
+    saturating: bool = False,
 ) -> AutoResult | GivenResult:
     """The result of batch means, `plain`, with the error of k, and by the jackknife where there is a loss.
 
-    `more` says which coefficients seem to respond by more than k.
+    `more` says which coefficients seem to respond by more than k, `saturating` whether curvature is lost a dither away.
     """
     inside, shown = shown_only(equation)
     centre = inside.solve()[0]
@@ -72,15 +74,20 @@ def careful_result(
         H = np.tensordot(weights, sums.H, 1)[np.ix_(shown, shown)]
         U = (weights @ (sums.U + 2.0 * response.share * sums.R))[shown]
         slopes[shown] = np.linalg.solve(inside.A.sum(axis=0), H @ centre - U)
-        extra = plain.n * (response.proportion.steepening**2 * response.proportion.variance) * np.outer(slopes, slopes)
+        low = response.proportion.low if saturating else 0.0
+        error2 = response.proportion.steepening**2 * response.proportion.variance + low * low
+        extra = plain.n * error2 * np.outer(slopes, slopes)
         freedom = response.freedom
     if len(centre) > WIDE or is_field(inside.A):
         result: AutoResult | GivenResult = replace(plain, covariance=_scale(freedom) * plain.covariance + extra)
-        return with_doubt(_with_far(result, slopes, extra), "feedback-undecided", more)
-    symmetric = Equation(0.5 * (inside.A + np.swapaxes(inside.A, 1, 2)), inside.B, inside.rows)
-    found = Jackknifed.of(symmetric, symmetric.centred_residuals(symmetric.solve()[0]))
-    result = _with_far(_jackknifed(found, shown, extra, plain, freedom), slopes, extra)
-    return with_doubt(result, "feedback-undecided", more)
+    else:
+        symmetric = Equation(0.5 * (inside.A + np.swapaxes(inside.A, 1, 2)), inside.B, inside.rows)
+        found = Jackknifed.of(symmetric, symmetric.centred_residuals(symmetric.solve()[0]))
+        result = _jackknifed(found, shown, extra, plain, freedom)
+    result = with_doubt(_with_far(result, slopes, extra), "feedback-undecided", more)
+    if saturating and response.proportion is not None:
+        result = replace(result, covariance=response.proportion.shortfall**2 * result.covariance)
+    return result
 
 
 def of_kernel(found: AutoResult | GivenResult, batch_rows: int) -> tuple[str, tuple[given_status.Flag, ...]]:
@@ -98,13 +105,6 @@ def _with_far(result: AutoResult | GivenResult, slopes: Vector, extra: Vector) -
     with np.errstate(invalid="ignore"):
         far = np.abs(slopes) > FAR * np.sqrt(np.diag(result.covariance - extra) / result.n)
     return with_doubt(result, "not-settled", far)
-
-
-def for_saturation(result: AutoResult | GivenResult, response: Response) -> AutoResult | GivenResult:
-    """The result where curvature is lost a dither away, so that k may be measured low."""
-    if response.share == 0.0 or response.proportion is None:
-        return result
-    return replace(result, covariance=response.proportion.shortfall**2 * result.covariance)
 
 
 def with_doubt(

@@ -21,8 +21,8 @@ own k, of z_j g_j and z_j b_j, is above it is doubted sooner (`more`): its inter
 A response that saturates moves less than in proportion a dither away, and k is measured low. Dithers are limited so
 that a loss is a fifth less curved there at most (`probes`), and about as much is lost of a response that follows it: a
 fifth of k at most, a tenth in the middle. So where curvature is seen to be lost, standard errors are those of a k that
-is larger by a tenth, or by its own standard error where that is less (`shortfall`): the more rows, the smaller are
-dithers.
+is larger by a tenth, or by its own standard error where that is less (the more rows, the smaller are dithers); they
+allow for the root of the larger k, too (`low`, `shortfall`).
 """
 
 from __future__ import annotations
@@ -73,9 +73,14 @@ class Proportion:
         return self._steeper(2.0 * math.sqrt(self.variance))
 
     @property
+    def low(self) -> float:
+        """By how much k may have been measured low, of a response that saturates."""
+        return min(math.sqrt(self.variance), 0.5 * MOST_LOST * max(self.share, 0.0))
+
+    @property
     def shortfall(self) -> float:
-        """How much larger 1 / (1 - k) is if the response saturates, so that k was measured low."""
-        return self._steeper(min(math.sqrt(self.variance), 0.5 * MOST_LOST * max(self.share, 0.0)))
+        """How much larger 1 / (1 - k) is if k is."""
+        return self._steeper(self.low)
 
     def _steeper(self, above: float) -> float:
         """(1 - k) / (1 - k - above), of a k that is not vague."""

@@ -19,7 +19,7 @@ from halfwidth.inference.slow_dependence import reach
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
-from halfwidth.learners.auto.careful_result import careful_result, for_saturation, of_kernel, shown_only, with_doubt
+from halfwidth.learners.auto.careful_result import careful_result, of_kernel, shown_only, with_doubt
 from halfwidth.learners.auto.excitation import MOST_INFLATION, MOST_INFLATION_SESSIONS, Profile, drift
 from halfwidth.learners.auto.expanded import far, flat, late_batches, near_batches, rests_on_few
 from halfwidth.learners.auto.feedback import Feedback, Response
@@ -182,12 +182,13 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         doubts = () if doubted else unsettled(means, plain, point, leverage=rests)
         return plain.with_facts(*flags, *doubts, notes=status.notes(facts, plain))
     more = engine.shares.more(response.share) if engine.shares is not None and response.share != 0.0 else None
-    found = careful_result(equation, sums, profile, plain, response, more)
+    probed = engine.moving.probed
+    saturating = engine.curved and engine.shares is not None and saturates(probed)
+    found = careful_result(equation, sums, profile, plain, response, more, saturating=saturating)
     kernel, doubts = of_kernel(found, engine.store.length)
     if engine.curved and engine.shares is not None:
         found = with_doubt(found, "not-settled", flat(every))
-        if saturates(engine.moving.probed):
-            found = for_saturation(found, response)
+        if saturating:
             away, errors = found.params - engine.steering.origin, np.sqrt(np.diag(found.covariance) / found.n)
             found = with_doubt(found, "not-settled", far(late, away, errors, unit * engine.shares.largest))
             if isinstance(found, GivenResult) and isinstance(found.errors, Errors):
