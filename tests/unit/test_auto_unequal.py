@@ -76,6 +76,8 @@ def test_rows_that_change_slowly_are_told_from_rows_that_vary():
     assert wander(H, rows, Response(J, kept=0.0, evidence=0.0)) == 0.0
     assert wander(-H, rows, responding(J)) == 0.0  # nothing has been shown that curves upwards
     assert wander(np.tile([[1.0, 3.0], [3.0, 1.0]], (60, 1, 1)), rows, responding(J)) == np.inf
+    with np.errstate(all="ignore"):
+        assert wander(1e-300 * H, rows, responding(J)) == np.inf  # squares leave the range
 
 
 def told(X, k, seed, own=False):

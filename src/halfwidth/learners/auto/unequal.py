@@ -57,4 +57,6 @@ def wander(H: Vector, rows: Vector, response: Response) -> float:
     N = n * (C.T @ response.J[np.ix_(shown, shown)] @ C)
     M = N @ ((n / rows)[:, None, None] * (C.T @ H @ C) - np.eye(len(shown)))
     products = np.einsum("kij,klj->il", M[:-1], M[1:], optimize=True) / max(len(M) - 1, 1)
+    if not np.isfinite(products).all():  # columns whose squares leave the range
+        return np.inf
     return float(np.linalg.eigvalsh(0.5 * (products + products.T)).max(initial=0.0))
