@@ -119,7 +119,7 @@ class Response:
     unlike: bool = False
     """Whether chunks are unlike each other: only a response in proportion is looked for."""
     linear: bool = False
-    """Whether gradients were seen to be linear in theta; where they are not, responses are hardly so."""
+    """Whether gradients were seen to be linear in theta."""
 
     @property
     def share(self) -> float:
@@ -185,8 +185,8 @@ class Response:
 
     def inflation(self, sums: Sums, centre: Vector) -> float:
         """What the covariance of these batches' centre is multiplied by, since J is estimated and not known."""
-        known = self.settled and self.linear and self.proportion is None
-        more = added(len(centre), 4.0 * self.freedom) if known else 0.0
+        linear = self.settled and self.linear and self.proportion is None
+        more = added(len(centre), 4.0 * self.freedom) if linear else 0.0
         return (1.0 + self.leverage(sums, centre)) / (1.0 + more - self.taken(sums))
 
     def leverage(self, sums: Sums, centre: Vector) -> float:

@@ -226,18 +226,7 @@ def _feedback_flags(facts: Facts) -> list[Flag]:
             "the response may last longer than can be followed, and a bias is likely left. Feed many more rows"
         )
         return [("slow-feedback", text)]
-    if facts.drift > MOST_DRIFT:
-        text = (
-            "the data respond to theta, and the rows have changed since that was measured (their mean Hessian "
-            f"{facts.drift:.1f} times in some direction): the response may have changed with them. Draw the rows at "
-            "random, or run on from the estimate (theta_0) with new rows"
-        )
-        return [("rows-changed", text)]
-    if facts.wander > MOST_WANDER:
-        text = (
-            "the data respond to theta, and stretches of rows are unlike each other: no one slope of the response fits "
-            "them all, and the interval is likely too short. Draw the rows at random"
-        )
+    if text := _rows_changed(facts):
         return [("rows-changed", text)]
     if facts.shifted:
         text = (
@@ -246,3 +235,18 @@ def _feedback_flags(facts: Facts) -> list[Flag]:
         )
         return [("curved-response", text)]
     return []
+
+
+def _rows_changed(facts: Facts) -> str:
+    if facts.drift > MOST_DRIFT:
+        return (
+            "the data respond to theta, and the rows have changed since that was measured (their mean Hessian "
+            f"{facts.drift:.1f} times in some direction): the response may have changed with them. Draw the rows at "
+            "random, or run on from the estimate (theta_0) with new rows"
+        )
+    if facts.wander <= MOST_WANDER:
+        return ""
+    return (
+        "the data respond to theta, and stretches of rows are unlike each other: no one slope of the response fits "
+        "them all, and the interval is likely too short. Draw the rows at random"
+    )
