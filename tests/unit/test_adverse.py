@@ -22,8 +22,9 @@ def rows_of(world, count, seed=0, theta=None):
     return rows
 
 
-def noted(estimate, half_width, *, standard_error=1.0, doubted=0.0, refused=0.0):
+def noted(estimate, half_width, *, standard_error=1.0, doubted=0.0, refused=0.0, status_ok=1.0):
     note = Notes.blank(1, 1)
+    note.status_ok[:] = status_ok
     note.estimate[:], note.half_width[:], note.standard_error[:] = estimate, half_width, standard_error
     note.doubted[:], note.refused[:] = doubted, refused
     return note
@@ -52,11 +53,11 @@ def test_a_coefficient_ends_in_one_outcome(note, truth, outcome):
 
 
 def test_coverage_is_among_the_coefficients_with_status_ok():
-    notes = [noted(0.0, 1.0), noted(2.0, 1.0), noted(2.0, 1.0, doubted=1.0), noted(np.nan, np.nan)]
+    notes = [noted(0.0, 1.0), noted(2.0, 1.0), noted(2.0, 1.0, doubted=1.0), noted(np.nan, np.nan, status_ok=0.0)]
     found = outcomes(notes, np.zeros(1))
     assert found["coverage_ok"] == 0.5
     assert found["ok_coefficients"] == 2
-    assert found["ok_runs"] == 0.5
+    assert (found["ok_runs"], found["status_ok"]) == (0.5, 0.75)
     assert sum(found[name] for name in OUTCOMES) == 1.0
 
 
@@ -69,7 +70,9 @@ def test_a_coefficient_without_an_interval_leaves_the_others_theirs():
     notes = Notes.blank(1, 3)
     notes.take(0, result, world, Spec("iid-linear", {"dim": 3}, methods=("auto",), direction="all"))
     assert np.isnan(notes.half_width[0]).tolist() == [False, True, False]
-    assert outcomes([notes], world.theta_star)["refused"] == pytest.approx(1 / 3)
+    found = outcomes([notes], world.theta_star)
+    assert found["refused"] == pytest.approx(1 / 3)
+    assert (found["ok_runs"], found["status_ok"]) == (0.0, float(result.status == "ok"))
 
 
 def test_no_run_at_all_is_a_refusal():

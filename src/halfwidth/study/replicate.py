@@ -33,6 +33,7 @@ class Notes:
     refused: Vector
     standard_error: Vector  # (checkpoints, directions)
     doubted: Vector  # (checkpoints, directions): 1 where the run or a coefficient of the direction carries a flag
+    status_ok: Vector  # 1 where the run has status ok, whatever its coefficients have; 0 where it has not
     reason: str = ""
 
     @classmethod
@@ -49,6 +50,7 @@ class Notes:
             refused=np.zeros(checkpoints),
             standard_error=wide.copy(),
             doubted=np.zeros((checkpoints, directions)),
+            status_ok=np.zeros(checkpoints),
         )
 
     def take(self, at: int, result: Result, problem: Problem, spec: Spec) -> None:
@@ -59,6 +61,7 @@ class Notes:
         self.half_width[at, given] = interval.half_width
         self.standard_error[at, given] = interval.std_error
         flagged = np.array([status != "ok" for status in result.coefficient_status])
+        self.status_ok[at] = result.status == "ok"
         self.doubted[at] = (result.status != "ok") | ((directions != 0.0) & flagged).any(axis=1)
         self.coordinates_covered[at] = np.mean(result.interval(level=spec.level).covers(problem.theta_star))
         if result.covariance.ndim == 2 and np.isfinite(result.covariance).all() and np.isfinite(problem.sigma).all():
