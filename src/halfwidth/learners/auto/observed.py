@@ -13,8 +13,9 @@ between an eighth and a quarter of all, say otherwise beyond chance, it is fitte
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,12 +26,24 @@ from halfwidth.learners.auto.absorb import follow
 from halfwidth.learners.auto.engine_schemas import OBSERVED_SCHEMA, REMEMBERED
 from halfwidth.learners.auto.feedback import Response, regress
 from halfwidth.learners.auto.moments import FeedbackNotes, Moments
+from halfwidth.learners.auto.slopes import share_of
 from halfwidth.learners.auto.stores import most_means
 from halfwidth.state.schema import validate
 
 BATCH_CHUNKS, FEWEST_BATCHES = 4, 8
 SKIPPED = 4
 _LEFT_OUT = 0.25
+
+
+class Seen(NamedTuple):
+    """What a trajectory shows of the feedback."""
+
+    response: Response
+    spread: Vector
+    """V, of the thetas in which it was looked for."""
+    share: float = 0.0
+    """k, if the response is -k H."""
+    error: float = math.inf
 
 
 class Observed:
@@ -100,11 +113,11 @@ class Observed:
         share = 1.0 - lagged / here if here > 0.0 else 0.0
         return replace(moments, renewals=moments.chunks * float(np.clip(share, 0.0, 1.0)))
 
-    def response(self, detect: bool) -> tuple[Response, Vector]:
-        """The feedback as it is seen now, and the spread V of the thetas in which it was looked for."""
+    def seen(self, detect: bool) -> Seen:
+        """The feedback as it is seen now."""
         hessian = self.store.curvature() / self.store.rows
         if not detect:
-            return Response(np.zeros_like(hessian), 0.0, 0.0), np.zeros_like(hessian)
+            return Seen(Response(np.zeros_like(hessian), 0.0, 0.0), np.zeros_like(hessian))
         moments = self.moments(hessian, late=False)
         response = regress(moments, hessian, self.m)
         if response.suspected:
@@ -114,7 +127,10 @@ class Observed:
                 hessian = sums.H.sum(axis=0) / sums.n.sum()
                 moments = self.moments(hessian, late=True)
                 response = regress(moments, hessian, self.m)
-        return response, moments.centred(self.m)[1]
+        spread = moments.centred(self.m)[1]
+        if response.evidence == 0.0:
+            return Seen(response, spread)
+        return Seen(response, spread, *share_of(moments, hessian, self.m))
 
     def to_state(self) -> dict[str, Any]:
         return {

@@ -6,7 +6,9 @@
 |                      | error (`expansions`)                                                                        |
 | `feedback-undecided` | a response as large as the error of its slope J, whether one is seen or not, would move the  |
 |                      | root far: its `leverage` is more than 3 for each coefficient. That is 0.1 to 0.8 where theta |
-|                      | follows its noise about the root, and above 1,000 where it stays far away                   |
+|                      | follows its noise about the root, and above 1,000 where it stays far away. Or none is seen,  |
+|                      | but data that respond by a quarter of the Hessian are within two standard errors of what is: |
+|                      | then intervals would be a quarter too short                                                  |
 """
 
 from __future__ import annotations
@@ -24,12 +26,13 @@ from halfwidth.learners.auto.result import AutoResult
 from halfwidth.learners.auto.slope_error import leverage
 from halfwidth.learners.auto.unequal import wander
 
-MOST_LEFT_OUT, MOST_LEVERAGE = 0.5, 3.0
+MOST_LEFT_OUT, MOST_LEVERAGE, MOST_SHARE = 0.5, 3.0, 0.25
 
 
 def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> AutoResult:
     """What an observed engine says now."""
-    response, spread = engine.response(detect)
+    seen = engine.seen(detect)
+    response = seen.response
     sums = engine.sums()
     equation = Equation.of(sums, response.J if response.kept > 0.0 else None)
     result = batch_means_result(equation, sums, engine.origin, response, name, (), engine.m)
@@ -53,8 +56,9 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
     if detect and not response.rejected:
         shown = ~result.unidentified
         near = sums._replace(T=sums.T[:, shown])
-        away = leverage(spread[np.ix_(shown, shown)], near, (result.params - engine.origin)[shown])
-        doubts += _unseen(away / shown.sum())
+        away = leverage(seen.spread[np.ix_(shown, shown)], near, (result.params - engine.origin)[shown])
+        most = max(seen.share, 0.0) + 2.0 * seen.error
+        doubts += _unseen(away / shown.sum(), most if response.kept == 0.0 else 0.0)
     return result.with_facts(*status.flags(facts, result), *doubts, notes=status.notes(facts, result))
 
 
@@ -71,11 +75,12 @@ def _curved(equation: Equation, T: Vector, origin: Vector, result: AutoResult, f
     return [("not-settled", text)]
 
 
-def _unseen(leverage_each: float) -> list[status.Flag]:
-    if 0.0 <= leverage_each <= MOST_LEVERAGE:  # negative where V is rounding: theta stood still
+def _unseen(leverage_each: float, most: float) -> list[status.Flag]:
+    """The doubt about a response as large as `most` of the Hessian, which was not seen."""
+    if 0.0 <= leverage_each <= MOST_LEVERAGE and most <= MOST_SHARE:  # negative where V is rounding: theta stood still
         return []
     text = (
-        "theta moved too little, or stayed too far from the estimate, to show how the data respond to it. Run on "
-        "from the estimate with steps about it, or declare feedback='none' if data cannot respond"
+        "theta moved too little, or stayed too far from the estimate, to show how the data respond to it. Declare "
+        "feedback='none' if data cannot respond; if they can, run on with larger steps about the estimate"
     )
     return [("feedback-undecided", text)]

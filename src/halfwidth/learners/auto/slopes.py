@@ -50,7 +50,7 @@ class Slope:
         regular = excited and gain_of(hessian, self.J) < math.inf
         typical = self.renewals(hessian + self.J)[1] if regular else 0.0
         R = typical if typical > _EXCITED * renewals else renewals
-        return min((len(hessian) + 3.0) / max(R, 1.0), _MOST_BIAS)
+        return _too_large(len(hessian), R)
 
     def renewals(self, jacobian: Vector) -> tuple[float, float]:
         """How often theta was renewed if this is the Jacobian: in the slowest direction, and in a typical one."""
@@ -99,6 +99,24 @@ def regression(
     slope = slope_of(C, V)
     left = noise - chunk_rows * slope @ C.T
     return slope, regular(0.5 * (left + left.T) / (moments.chunks * chunk_rows)), V
+
+
+def share_of(moments: Moments, hessian: Vector, chunk_rows: int) -> tuple[float, float]:
+    """The share k of a response J = -k H, by generalised least squares, and its standard error; inf where V is 0.
+
+    H + J comes out too large where theta follows its noise (`Slope.bias`): so does 1 - k.
+    """
+    J, omega, V = regression(moments, chunk_rows)
+    against = np.linalg.solve(omega, hessian) @ V
+    size = float(np.sum(against * hessian))
+    if size <= TINY:
+        return 0.0, math.inf
+    slope = 1.0 + float(np.sum(against * J)) / size
+    return 1.0 - slope / (1.0 + _too_large(len(hessian), moments.renewals)), 1.0 / math.sqrt(size)
+
+
+def _too_large(dim: int, renewals: float) -> float:
+    return min((dim + 3.0) / max(renewals, 1.0), _MOST_BIAS)
 
 
 def slope_of(C: Vector, V: Vector) -> Vector:
