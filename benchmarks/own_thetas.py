@@ -1,8 +1,8 @@
 """What `auto` says along an optimiser of one's own: `python -m benchmarks.own_thetas`.
 
 Linear and logistic regressions told call by call, 312 calls of 64 rows. Runs that settle, runs that cannot know (theta
-far from the root, or frozen), data that respond to theta, and data that are declared not to: the share of runs with status ok, and the coverage of
-these at 95%, of the coefficient that is covered least.
+far from the root, or frozen), data that respond to theta, and data that are declared not to: the share of runs with
+status ok, and the coverage of these at 95%, of the coefficient that is covered least.
 """
 
 from __future__ import annotations
@@ -53,10 +53,11 @@ def told(
     share: float = 0.0,
     at_root: bool = False,
     feedback: str | None = None,
+    scale: float = 1.0,
 ) -> tuple[hw.Result, NDArray[np.float64]]:
     """A result, and the truth: steps of step / sqrt(k + 1) from 0, or to the root of all calls so far.
 
-    `share` of the prediction comes back in the target.
+    `share` of the prediction comes back in the target; the Hessian is told `scale` times too large.
     """
     rng, dim = np.random.default_rng(seed), len(truth)
     root = np.array(truth) / (1.0 - share)
@@ -71,7 +72,7 @@ def told(
             error = X @ theta - (X @ truth + share * (X @ theta) + rng.standard_normal(ROWS))
             weights = np.ones(ROWS)
         H, g = (X.T * weights) @ X, error @ X
-        learner.tell(theta=theta, gradients=error[:, None] * X, hessian=H)
+        learner.tell(theta=theta, gradients=error[:, None] * X, hessian=scale * H)
         H_sum, b_sum = H_sum + H, b_sum + H @ theta - g
         theta = np.linalg.solve(H_sum, b_sum) if step is None else theta - step / np.sqrt(k + 1.0) * g / ROWS
     return learner.result(), root

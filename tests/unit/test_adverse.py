@@ -57,7 +57,7 @@ def test_coverage_is_among_the_coefficients_with_status_ok():
     found = outcomes(notes, np.zeros(1))
     assert found["coverage_ok"] == 0.5
     assert found["ok_coefficients"] == 2
-    assert (found["ok_runs"], found["status_ok"]) == (0.5, 0.75)
+    assert (found["ok"], found["ok_runs"], found["status_ok"]) == (0.5, 0.5, 0.75)
     assert sum(found[name] for name in OUTCOMES) == 1.0
 
 

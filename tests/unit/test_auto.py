@@ -428,6 +428,7 @@ def facts(**changes):
     ("flag", "changes", "words"),
     [
         ("few-batches", {"n_seen": 4_000}, "feed more than 6,144 rows"),
+        ("few-batches", {"n_seen": 19_200, "burn_in": 12_000}, "feed more than 36,000 rows"),
         ("clipped-steps", {"clipped_share": 0.25}, "25% of the steps"),
         ("not-settled", {"bent": 0.4}, "linearisation point"),
         ("not-settled", {"restarts": 2, "began": 20_000}, "began at row 20,000"),
@@ -436,7 +437,7 @@ def facts(**changes):
         ("feedback-rejected", {"response": Response(np.eye(2), 0.0, 9.0, 20.0, True)}, "20 times"),
         ("feedback-rejected", {"response": Response(np.eye(2), 0.0, 9.0, 2.0, True)}, "uphill"),
         ("curved-response", {"shifted": True}, "noisier"),
-        ("rows-changed", {"drift": 1.3}, "rows have changed"),
+        ("rows-changed", {"drift": 1.3}, "measured (1.3 times"),
         ("not-settled", {"truncations": (26_000,), "began": 27_000}, "as late as row 26,000, and 23,000 of 50,000"),
         ("slow-feedback", {"response": Response(np.eye(2), 0.9, 9.0, 2.0, instrument=slow(3.0, 60.0))}, "3.0 of 60"),
     ],

@@ -156,7 +156,7 @@ def test_what_is_told_is_checked_before_anything_is_taken_in():
         learner.tell(request, np.full((p, 2), np.nan))
     with pytest.raises(InputError, match="gradients must be finite"):
         learner.tell(request, [np.full((64, 2), np.nan)] * p)
-    with pytest.raises(InputError, match="hessian must be finite, of shape"):
+    with pytest.raises(InputError, match="hessian must have shape"):
         learner.tell(request, np.zeros((p, 2)), hessian=np.zeros(2))
     assert learner.n_seen == 0
     learner.tell(request, np.ones((p, 2)))
@@ -274,3 +274,37 @@ def test_a_mean_in_place_of_a_sum_is_named():
     seen = learner.n_seen
     learner.tell(*request_and_rows())  # the request is still open, and a sum is welcome
     assert learner.n_seen == seen + 64
+
+
+def test_gradients_that_are_means_are_refused_beside_a_summed_hessian():
+    """Such runs were `not-settled`, whatever the number of rows."""
+    rng = np.random.default_rng(0)
+
+    def told(gradient_rows, hessian_rows):
+        learner = Auto(dim=2)
+        for _ in range(100):
+            request = learner.ask()
+            x = rng.standard_normal((request.rows, 2))
+            y = x @ np.ones(2) + rng.standard_normal(request.rows)
+            gradients = [(x @ point - y) @ x / gradient_rows for point in request.points]
+            learner.tell(request, gradients, x.T @ x / hessian_rows)
+        return learner
+
+    for name, gradient_rows, hessian_rows in (("gradients", 64, 1), ("hessian", 1, 64)):
+        with pytest.raises(InputError, match=f"{name} must be summed over the 64 rows.*looks like a mean"):
+            told(gradient_rows, hessian_rows)
+    assert told(1, 1).n_seen == 6_400  # negative control
+
+
+def test_a_learner_without_a_problem_says_how_it_is_driven():
+    for call in (lambda one: one.consume(np.ones((5, 3))), lambda one: one.run(10)):
+        with pytest.raises(InputError, match=r"has no problem.*drive it by ask\(\) and tell\(\)"):
+            call(Auto(dim=2))
+    with pytest.raises(InputError, match="problem must be a Problem, as .*; got 'swap-game'"):
+        Auto("swap-game")
+    state = Auto(problem("swap-game"), seed=1).run(2_000).to_state()
+    with pytest.raises(InputError, match="problem must be given: this is the state of a run on 'swap-game'"):
+        Auto.from_state(state)
+    request = (learner := Auto(dim=2)).ask()
+    with pytest.raises(InputError, match="hessian must be finite; got nan"):
+        learner.tell(request, np.zeros((len(request.points), 2)), [[np.nan, 0.0], [0.0, 1.0]])

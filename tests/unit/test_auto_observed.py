@@ -94,9 +94,12 @@ def test_the_share_of_a_response_is_that_of_generalised_least_squares():
     size = np.einsum("ni,ij,nj->", z, weight, z) / rows
     slope = np.einsum("ni,ij,nj->", z, weight, y) / rows / size
     assert error == pytest.approx(size**-0.5)
-    assert 1.0 - (1.0 - share) * (1.0 + 5.0 / moments.renewals) == pytest.approx(slope)
+    assert 1.0 - (1.0 - share) * (1.0 + 5.0 / max(moments.renewals, size)) == pytest.approx(slope)
     assert abs(slope - k) < 3.0 * error < 0.2
-    assert share_of(Observed(np.zeros(2), rows).moments(hessian, late=False), hessian, rows)[1] == np.inf
+    still = Observed(np.zeros(2), rows)
+    for gradient in gradients:
+        still.add(np.ones(2), rows, gradient, rows * hessian)
+    assert still.seen(detect=False).error == np.inf
 
 
 def test_feedback_that_theta_shows_on_its_way_is_corrected_for():
@@ -107,6 +110,22 @@ def test_feedback_that_theta_shows_on_its_way_is_corrected_for():
     assert calm.sum(axis=0).min() >= binom.ppf(0.005, len(calm), 0.95)
     naive = [told(seed, SKEWED, 0.2, share=0.5, feedback="none") for seed in range(10)]
     assert sum(result.interval().covers(root).all() for result, root in naive) <= 5
+
+
+@pytest.mark.parametrize("scale", [1.0 / 64.0, 0.25, 2.0, -1.0], ids=["mean", "quarter", "double", "negated"])
+def test_a_hessian_that_gradients_contradict_is_doubted(scale):
+    """Doubled, such runs were ok, and up to 8 standard errors off; a mean made intervals 64 times too wide."""
+    found = [names(told(seed, SKEWED, 0.2, scale=scale, feedback="none")[0]) for seed in range(20)]
+    assert all("hessian-mismatch" in one for one in found)
+    found = [names(told(seed, SKEWED, 0.2, scale=scale)[0]) for seed in range(20)]
+    expected = "hessian-mismatch" if 0.0 < scale < 0.2 else "feedback-rejected" if scale < 0.0 else None
+    assert expected is None or all(expected in one for one in found)
+
+
+def test_negative_control_no_hessian_is_contradicted_by_noise():
+    for truth, step in ((SKEWED, 0.2), (WIDE, 1.0), (WIDE, None)):
+        found = [names(told(seed, truth, step, feedback=how)[0]) for seed in range(20) for how in ("none", None)]
+        assert not any("hessian-mismatch" in one for one in found)
 
 
 @pytest.mark.parametrize("fitted", [False, True])

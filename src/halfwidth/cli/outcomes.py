@@ -32,10 +32,11 @@ def print_outcomes(scored: Sequence[dict[str, Any]]) -> None:
     output = console(_WIDTH)
     output.print(table)
     output.print(
-        "shares of all coefficients of all runs; coverage if ok is among coefficients with status ok, pooled and for "
-        "the worst coefficient; ok is the share of coefficients with status ok, ok runs that of runs in which all of "
-        "them have it, status ok that of runs whose own status is ok; silently wrong is status ok and more than 5 "
-        "standard errors away. * no honest interval is possible on this row at its length; the reason is in the JSON",
+        "shares of all coefficients of all runs; by chance is status ok and outside, but within 5 standard errors; "
+        "coverage if ok is among coefficients with status ok, pooled and for the worst coefficient; ok is the share of "
+        "coefficients with status ok, ok runs that of runs in which all of them have it, status ok that of runs whose "
+        "own status is ok; silently wrong is status ok and more than 5 standard errors away. * no honest interval is "
+        "possible on this row at its length; the reason is in the JSON",
         highlight=False,
     )
 
@@ -46,5 +47,4 @@ def _cells(row: dict[str, Any]) -> list[str]:
     cells += [f"{row[name]:.3f}" if row[name] else "-" for name in _COLUMNS if name != "silently_wrong"]
     cells.append(f"[red]{wrong:.4f}[/]" if wrong else "-")
     cells += ["-" if row[name] is None else f"{row[name]:.3f}" for name in ("coverage_ok", "coverage_ok_worst")]
-    ok = row["covered"] + row["missed_by_chance"] + wrong
-    return [*cells, f"{ok:.2f}", f"{row['ok_runs']:.2f}", f"{row['status_ok']:.2f}"]
+    return [*cells, *(f"{row[name]:.2f}" for name in ("ok", "ok_runs", "status_ok"))]

@@ -8,7 +8,7 @@ to all watchers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self, TypedDict
+from typing import Any, Literal, Self, TypedDict
 
 from numpy.typing import ArrayLike
 
@@ -95,6 +95,7 @@ class Learner(Trajectory):
             An iterate is not finite.
         """
         check_count("steps", steps, at_least=0)
+        self._check_way("run")
         if self.problem.sample is None:
             raise InputError(f"problem {self.problem.name!r} has no sampler: give rows to consume(rows) instead")
         done = 0
@@ -121,6 +122,7 @@ class Learner(Trajectory):
         InputError
             The shape is wrong or a row is not finite; no row of the call was learned.
         """
+        self._check_way("consume")
         array = shaped_rows("rows", rows, self.problem.row_size)
         undoable = self._finds_bad_rows() and worth_undoing(self, len(array))
         refusal = None if undoable else _refusal(array)
@@ -140,6 +142,9 @@ class Learner(Trajectory):
                 before.put_back(self)
                 raise refusal from None
         return self
+
+    def _check_way(self, mode: Literal["run", "consume"]) -> None:
+        """Raise where rows cannot come in this way."""
 
     def _finds_bad_rows(self) -> bool:
         """Whether `_walk` raises at a given row that is not finite, before it is learned."""

@@ -62,6 +62,8 @@ class Trajectory(ABC):
         warm_start: int = 0,
         burn_in: int = 0,
     ) -> None:
+        if not isinstance(problem, Problem):
+            raise InputError.of("problem", "be a Problem, as hw.problem(name) makes one", problem)
         for watcher in watchers:
             if watcher.dim != problem.dim:
                 raise InputError.of("watchers", f"have dim {problem.dim}, as the problem has", watcher.dim)

@@ -133,11 +133,11 @@ def outcomes(notes: Sequence[Notes], truth: NDArray[np.float64]) -> Row:
     """Shares of the outcomes over runs and coefficients; no notes at all are a refusal.
 
     `coverage_ok` is the coverage among coefficients with status ok, pooled, and `coverage_ok_worst` that of the worst
-    coefficient; `ok_runs` is the share of runs in which every coefficient has status ok, `status_ok` that of runs whose
-    own status is ok, whatever their coefficients have.
+    coefficient. `ok` is the share of coefficients with status ok, `ok_runs` that of runs in which every coefficient has
+    it, `status_ok` that of runs whose own status is ok, whatever their coefficients have.
     """
     if not notes:
-        return dict.fromkeys((*OUTCOMES, "ok_runs", "status_ok"), 0.0) | {"refused": 1.0} | _coverages(None, None)
+        return dict.fromkeys((*OUTCOMES, "ok", "ok_runs", "status_ok"), 0.0) | {"refused": 1.0} | _coverages(None, None)
     estimate, half, error = (np.array([getattr(note, name)[-1] for note in notes]) for name in _ARRAYS)
     doubted = np.array([note.doubted[-1] for note in notes]) > 0.0
     missing = ~(np.isfinite(estimate) & np.isfinite(half))
@@ -148,8 +148,9 @@ def outcomes(notes: Sequence[Notes], truth: NDArray[np.float64]) -> Row:
         wrong = ok & ~covered & ~(away <= FAR * error)
     kinds = (covered, ok & ~covered & ~wrong, doubted & ~missing, missing, wrong)
     shares = {name: float(kind.mean()) for name, kind in zip(OUTCOMES, kinds, strict=True)}
-    whole = float(np.mean([note.status_ok[-1] for note in notes]))
-    return shares | {"ok_runs": float(ok.all(axis=1).mean()), "status_ok": whole} | _coverages(covered, ok)
+    shares |= {"ok": float(ok.mean()), "ok_runs": float(ok.all(axis=1).mean())}
+    shares["status_ok"] = float(np.mean([note.status_ok[-1] for note in notes]))
+    return shares | _coverages(covered, ok)
 
 
 _ARRAYS = ("estimate", "half_width", "standard_error")

@@ -26,11 +26,13 @@ from halfwidth.errors import InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.arguments import FINE, Cursor, Notes, Plan, told_for
 from halfwidth.learners.auto.chunks import request_points, told_chunk
+from halfwidth.learners.auto.slopes import TINY
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.problems import Problem
 
 FEWEST_ROWS, MANY_MEANS = 8, 8
 """From so many rows a request, and for so many requests in a row: a mean in place of a sum is told from a bend."""
+NO_PROBLEM = "this learner has no problem, which knows about rows: drive it by ask() and tell()"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,7 @@ class Conversation:
         self._ahead: tuple[Plan, Notes, Cursor] | None = None  # the plan, where it is noted, and the next chunk's batch
         self._done = self._clipped = 0  # chunks of the plan that were told, and how many of their steps were clipped
         self._count = 0  # points of the next request, once they are written
-        self._means = 0  # requests in a row whose Hessian looks like a mean
+        self._means, self._mean_of = 0, ""  # requests in a row in which something looks like a mean, and what
 
     def ask(self) -> Request:
         """The open request, or the next one."""
@@ -89,7 +91,7 @@ class Conversation:
             rule = "be given with every tell, or with none from the first on"
             raise InputError.of("hessian", rule, "none" if H is None else "one")
         if H is not None:
-            self._check_sum(request, sums, H)
+            self._check_sums(request, sums, H)
             engine.moving.H[:] = H
         clipped, event, self._count = told_chunk(
             self._done, cursor, plan, engine.steering, engine.moving, engine.store.sums, notes, self._told
@@ -102,18 +104,22 @@ class Conversation:
             self._ahead = plan, notes, cursor._replace(batch=cursor.batch + 1)
         return theta
 
-    def _check_sum(self, request: Request, sums: Vector, H: Vector) -> None:
-        """Refuse a Hessian that is a mean over rows: gradients change by as many times that, again and again."""
+    def _check_sums(self, request: Request, sums: Vector, H: Vector) -> None:
+        """Refuse means over rows in place of sums: again and again the other one says as many times that."""
         move, rows = request.points[0] - request.points[1], request.rows
         expected = abs(float(move.dot(H).dot(move)))
         if rows < FEWEST_ROWS or expected == 0.0:
             return
-        changed = abs(float(move.dot(sums[0] - sums[1])))
-        self._means = self._means + 1 if rows / 1.5 < changed / expected < 1.5 * rows else 0
+        changed = abs(float(move.dot(sums[0] - sums[1]))) / expected
+        name, other = ("hessian", changed) if changed > 1.0 else ("gradients", 1.0 / max(changed, TINY))
+        if not rows / 1.5 < other < 1.5 * rows:
+            self._means, self._mean_of = 0, ""
+            return
+        self._means, self._mean_of = (self._means + 1 if name == self._mean_of else 1), name
         if self._means == MANY_MEANS:
-            rule = f"be summed over the {rows} rows; gradients change by {changed / expected:.3g} times what it says"
             self._means -= 1
-            raise InputError.of("hessian", rule, "what looks like a mean")
+            rule = f"be summed over the {rows} rows; gradients change by {changed:.3g} times what the Hessian says"
+            raise InputError.of(name, rule, "what looks like a mean")
 
     def settle(self, event: int = FINE) -> None:
         """Do what is due after the chunks that were told, the last of which ended in the event."""
@@ -151,7 +157,7 @@ def add_up(gradients: ArrayLike, every: Vector, sums: Vector) -> None:
         rule = f"have shape ({points}, {rows}, {dim}), or ({points}, {dim}) where they are summed over the rows"
         raise InputError.of("gradients", rule, array.shape)
     if not is_finite(sums):
-        raise InputError.of("gradients", "be finite", sums[~np.isfinite(sums)][0])
+        raise InputError.of("gradients", "be finite", float(sums[~np.isfinite(sums)][0]))
 
 
 def is_plain(values: object) -> TypeGuard[NDArray[np.float64]]:
@@ -170,7 +176,7 @@ def told_sums(gradients: ArrayLike, dim: int) -> tuple[Vector, int]:
     if array.ndim != 2 or array.shape[1] != dim or not len(array):
         raise InputError.of("gradients", f"have shape (rows, {dim})", array.shape)
     if not np.isfinite(array).all():
-        raise InputError.of("gradients", "be finite", array[~np.isfinite(array)][0])
+        raise InputError.of("gradients", "be finite", float(array[~np.isfinite(array)][0]))
     return np.asarray(array.sum(axis=0)), len(array)
 
 
@@ -179,13 +185,20 @@ def told_problem(dim: int) -> Problem:
     return Problem(dim, _nobody_asks, row_size=1, name="told")
 
 
+def is_told(problem: Problem) -> bool:
+    """Whether this is the problem of a learner that is told everything."""
+    return problem.gradient is _nobody_asks
+
+
 def _nobody_asks(theta: Vector, row: Vector, params: Vector, grad: Vector) -> None:
-    raise InputError("this learner has no problem: drive it by ask() and tell()")
+    raise InputError(NO_PROBLEM)
 
 
 def checked_hessian(hessian: ArrayLike, dim: int) -> NDArray[np.float64]:
     """A Hessian that the caller brings: finite, of shape (dim, dim)."""
     array = hessian if is_plain(hessian) else check_real("hessian", hessian)
-    if array.shape != (dim, dim) or not is_finite(array):
-        raise InputError.of("hessian", f"be finite, of shape ({dim}, {dim}), summed over the rows", array.shape)
+    if array.shape != (dim, dim):
+        raise InputError.of("hessian", f"have shape ({dim}, {dim}), summed over the rows", array.shape)
+    if not is_finite(array):
+        raise InputError.of("hessian", "be finite", float(array[~np.isfinite(array)][0]))
     return array

@@ -11,7 +11,7 @@ from halfwidth.kernels.arrays import Indices, Vector
 from halfwidth.kernels.compile import specialise
 from halfwidth.kernels.rows import no_rows
 from halfwidth.learners.auto.arguments import FINE, Source
-from halfwidth.learners.auto.asking import Conversation
+from halfwidth.learners.auto.asking import NO_PROBLEM, Conversation, is_told
 from halfwidth.learners.auto.chunks import with_derivative, with_differences
 from halfwidth.learners.auto.engine_schemas import ENGINES, GIVEN_SCHEMA, OBSERVED_SCHEMA
 from halfwidth.learners.auto.given import GivenRows
@@ -95,16 +95,20 @@ class Engines(OwnResult):
         self._conversation: Conversation | None = None
 
     def _enter(self, mode: Mode) -> None:
-        """Settle how rows come; they cannot come in two ways."""
-        if self._mode in ("", mode):
-            if not self._mode:
-                self._mode = mode
-                self._build()
-            return
-        raise InputError(
-            f"this learner was driven by {_MODES[self._mode]} and cannot go on by {_MODES[mode]}: whether data may "
-            "respond to theta differs. Make a new learner"
-        )
+        """Settle how rows come."""
+        self._check_way(mode)
+        if not self._mode:
+            self._mode = mode
+            self._build()
+
+    def _check_way(self, mode: Mode) -> None:
+        if mode in ("run", "consume") and is_told(self.problem):
+            raise InputError(NO_PROBLEM)
+        if self._mode not in ("", mode):
+            raise InputError(
+                f"this learner was driven by {_MODES[self._mode]} and cannot go on by {_MODES[mode]}: given rows "
+                "cannot respond to theta, others may, and what is computed differs. Make a new learner"
+            )
 
     @property
     def _detects(self) -> bool:

@@ -79,25 +79,6 @@ _ENOUGH_RENEWALS, _RENEWALS_PER_GAIN = 96.0, 32.0
 
 
 @dataclass(frozen=True)
-class Feedback:
-    """What a run knows about the response of its data to the deployed parameter.
-
-    Attributes
-    ----------
-    detected : bool
-        Whether the data were seen to respond. False, too, where nobody looked: `feedback="none"`.
-    strength : float
-        The size of H^-1 J: 0.5 where a unit of theta moves the gradient half as much through the data as directly.
-    memory_rows : float
-        Over how many rows the response lasts; at most a chunk where nothing else was seen, 0 without feedback.
-    """
-
-    detected: bool = False
-    strength: float = 0.0
-    memory_rows: float = 0.0
-
-
-@dataclass(frozen=True)
 class Response:
     """J (0: none was seen), the share of it that steps use, F / d^2, the gain (H + J)^-1 H, and R."""
 

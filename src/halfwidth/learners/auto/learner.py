@@ -113,8 +113,7 @@ class Auto(Engines):
         self.chunk_rows = None if chunk_rows is None else check_count("chunk_rows", chunk_rows)
         if chunk_rows is not None and chunk_rows > _MOST_CHUNK_ROWS:
             raise InputError.of("chunk_rows", f"be at most {_MOST_CHUNK_ROWS}", chunk_rows)
-        if gradient_only:
-            self.name = "auto-gradient"
+        self.name = "auto-gradient" if gradient_only else "auto"
         if problem is None:
             problem = told_problem(check_count("dim", dim))  # type: ignore[arg-type]  # None is refused
         super().__init__(problem, step=STEP, watchers=watchers, seed=seed, theta_0=theta_0)
@@ -246,4 +245,6 @@ class Auto(Engines):
         if problem is None:
             validate(state, learner_schema(cls))
             problem = told_problem(state["problem"]["dim"])
+            if (name := state["problem"]["name"]) != problem.name:
+                raise InputError(f"problem must be given: this is the state of a run on {name!r}")
         return restored_learner(cls, state, problem)

@@ -114,12 +114,12 @@ class Observed:
         return replace(moments, renewals=moments.chunks * float(np.clip(share, 0.0, 1.0)))
 
     def seen(self, detect: bool) -> Seen:
-        """The feedback as it is seen now."""
+        """The feedback as it is seen now, or only k where it is not looked for."""
         hessian = self.store.curvature() / self.store.rows
-        if not detect:
-            return Seen(Response(np.zeros_like(hessian), 0.0, 0.0), np.zeros_like(hessian))
         moments = self.moments(hessian, late=False)
-        response = regress(moments, hessian, self.m)
+        response = Response(np.zeros_like(hessian), 0.0, 0.0)
+        if detect:
+            response = regress(moments, hessian, self.m)
         if response.suspected:
             left = regress(self.moments(hessian + response.J, late=True), hessian, self.m)
             if response.rejected or left.suspected:
@@ -128,7 +128,7 @@ class Observed:
                 moments = self.moments(hessian, late=True)
                 response = regress(moments, hessian, self.m)
         spread = moments.centred(self.m)[1]
-        if response.evidence == 0.0:
+        if moments.chunks < 2 * len(hessian) + 8:
             return Seen(response, spread)
         return Seen(response, spread, *share_of(moments, hessian, self.m))
 

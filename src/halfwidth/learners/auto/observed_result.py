@@ -9,6 +9,8 @@
 |                      | follows its noise about the root, and above 1,000 where it stays far away. Or none is seen,  |
 |                      | but data that respond by a quarter of the Hessian are within two standard errors of what is: |
 |                      | then intervals would be a quarter too short                                                  |
+| `hessian-mismatch`   | gradients change with theta by another multiple of the Hessian than 1, beyond a quarter and  |
+|                      | three standard errors, and data cannot respond; or by more than four times as much           |
 """
 
 from __future__ import annotations
@@ -20,13 +22,14 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.careful_result import shown_only
 from halfwidth.learners.auto.expansions import left_out
-from halfwidth.learners.auto.observed import Observed
+from halfwidth.learners.auto.observed import Observed, Seen
 from halfwidth.learners.auto.reading import batch_means_result
 from halfwidth.learners.auto.result import AutoResult
 from halfwidth.learners.auto.slope_error import leverage
 from halfwidth.learners.auto.unequal import wander
 
 MOST_LEFT_OUT, MOST_LEVERAGE, MOST_SHARE = 0.5, 3.0, 0.25
+SURELY, MOST_STEEP = 3.0, 3.0
 
 
 def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> AutoResult:
@@ -59,7 +62,20 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
         away = leverage(seen.spread[np.ix_(shown, shown)], near, (result.params - engine.origin)[shown])
         most = max(seen.share, 0.0) + 2.0 * seen.error
         doubts += _unseen(away / shown.sum(), most if response.kept == 0.0 else 0.0)
-    return result.with_facts(*status.flags(facts, result), *doubts, notes=status.notes(facts, result))
+    unlike = _mismatch(seen, MOST_STEEP if detect else MOST_SHARE, np.inf if detect else MOST_SHARE)
+    return result.with_facts(*unlike, *status.flags(facts, result), *doubts, notes=status.notes(facts, result))
+
+
+def _mismatch(seen: Seen, above: float, below: float) -> list[status.Flag]:
+    """The doubt about gradients that change by more than 1 + `above` or less than 1 - `below` times the Hessian."""
+    surely = SURELY * seen.error
+    if not (-seen.share > above + surely or seen.share > below + surely):
+        return []
+    text = (
+        f"gradients change with theta by {1.0 - seen.share:.3g} times what the Hessian says. Tell the Hessian of the "
+        "same loss as the gradients, summed over the same rows; do not declare feedback='none' where data may respond"
+    )
+    return [("hessian-mismatch", text)]
 
 
 def _curved(equation: Equation, T: Vector, origin: Vector, result: AutoResult, fitted: bool) -> list[status.Flag]:

@@ -22,9 +22,9 @@ from halfwidth.learners.auto import status
 from halfwidth.learners.auto.careful_result import careful_result, of_kernel, shown_only, with_doubt
 from halfwidth.learners.auto.excitation import MOST_INFLATION, MOST_INFLATION_SESSIONS, Profile, drift
 from halfwidth.learners.auto.expanded import far, flat, late_batches, near_batches, rests_on_few
-from halfwidth.learners.auto.feedback import Feedback, Response
+from halfwidth.learners.auto.feedback import Response
 from halfwidth.learners.auto.probes import nonlinearity, saturates
-from halfwidth.learners.auto.result import AutoResult, GivenResult
+from halfwidth.learners.auto.result import AutoResult, Feedback, GivenResult
 from halfwidth.learners.auto.settling import unsettled
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.learners.auto.stores import most_means, power_of_two

@@ -14,7 +14,25 @@ from halfwidth.inference.batch_result import BatchesResult
 from halfwidth.inference.interval import Interval
 from halfwidth.inference.trail import Trail
 from halfwidth.kernels.arrays import Vector
-from halfwidth.learners.auto.feedback import Feedback
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What a run knows about the response of its data to the deployed parameter.
+
+    Attributes
+    ----------
+    detected : bool
+        Whether the data were seen to respond. False, too, where nobody looked: `feedback="none"`.
+    strength : float
+        The size of H^-1 J: 0.5 where a unit of theta moves the gradient half as much through the data as directly.
+    memory_rows : float
+        Over how many rows the response lasts; at most a chunk where nothing else was seen, 0 without feedback.
+    """
+
+    detected: bool = False
+    strength: float = 0.0
+    memory_rows: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,8 @@ def regression(
 def share_of(moments: Moments, hessian: Vector, chunk_rows: int) -> tuple[float, float]:
     """The share k of a response J = -k H, by generalised least squares, and its standard error; inf where V is 0.
 
-    H + J comes out too large where theta follows its noise (`Slope.bias`): so does 1 - k.
+    H + J comes out too large where theta follows its noise (`Slope.bias`), and so does 1 - k. Theta that follows its
+    noise through R renewals leaves k the variance 2 / (d R): where that is less, theta moved by more than noise.
     """
     J, omega, V = regression(moments, chunk_rows)
     against = np.linalg.solve(omega, hessian) @ V
@@ -112,7 +113,8 @@ def share_of(moments: Moments, hessian: Vector, chunk_rows: int) -> tuple[float,
     if size <= TINY:
         return 0.0, math.inf
     slope = 1.0 + float(np.sum(against * J)) / size
-    return 1.0 - slope / (1.0 + _too_large(len(hessian), moments.renewals)), 1.0 / math.sqrt(size)
+    dim = len(hessian)
+    return 1.0 - slope / (1.0 + _too_large(dim, max(moments.renewals, 2.0 * size / dim))), 1.0 / math.sqrt(size)
 
 
 def _too_large(dim: int, renewals: float) -> float:

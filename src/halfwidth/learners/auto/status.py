@@ -15,8 +15,7 @@
 |                      | or theta ran away before it did                                                             |
 | `slow-feedback`      | the dither shows less than a sixteenth of the response that theta's own motion shows         |
 | `curved-response`    | batches in which the deployed theta was noisier say something else, beyond chance           |
-| `rows-changed`       | the Hessian is another than where the feedback was measured: so may its slope be; or it      |
-|                      | changes slowly along the stream, and one slope does not fit (`unequal`)                      |
+| `rows-changed`       | the Hessian is another than where the feedback was measured, or changes slowly (`unequal`)   |
 | `jumping-gradient`   | the gradient jumps: differences on a chunk say little about its mean field                  |
 | `long-dependence`    | where chunks are unlike each other: a kernel over batches leaves few degrees of freedom      |
 | `exact-fit`          | the batches of some coefficient do not differ, or by squares that underflow: no noise        |
@@ -44,11 +43,9 @@ NO_STEPS: Flag = (
 FEW_BATCHES, FEW_DEGREES = 16, 8.0
 MOST_CLIPPED, MOST_CLIPPED_UNUSED = 0.2, 0.4
 """Shares of clipped steps; the second where noise is correlated, J = 0 and the loss quadratic: no step matters then."""
-MOST_BENT = 0.3
-FEW_RENEWALS = 64.0
+MOST_BENT, FEW_RENEWALS = 0.3, 64.0
 MOST_DRIFT, MOST_WANDER = 1.25, 0.2
-LATE, LATE_TRUNCATION = 0.2, 0.5
-SLOWEST = 16.0
+LATE, LATE_TRUNCATION, SLOWEST = 0.2, 0.5, 16.0
 """A response that lasts for ten chunks shows some 16 times as much in theta's own motion as in signs that alternate."""
 
 
@@ -130,7 +127,8 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
     K = len(result.influences)
     found: list[Flag] = []
     if K < FEW_BATCHES or facts.n_seen < 2 * facts.burn_in:
-        text = f"only {K} batches after {facts.n_seen:,} rows; feed more than {3 * facts.burn_in:,} rows"
+        enough = max(3 * facts.burn_in, facts.n_seen + max(FEW_BATCHES - K, 1) * facts.batch_rows)
+        text = f"only {K} batches after {facts.n_seen:,} rows; feed more than {enough:,} rows"
         found.append(("few-batches", text))
     few = facts.response.denied and result.diagnostics.effective_blocks < FEW_DEGREES
     if few or too_short(result.influences):
@@ -240,9 +238,9 @@ def _feedback_flags(facts: Facts) -> list[Flag]:
 def _rows_changed(facts: Facts) -> str:
     if facts.drift > MOST_DRIFT:
         return (
-            "the data respond to theta, and the rows have changed since that was measured (their mean Hessian "
-            f"{facts.drift:.1f} times in some direction): the response may have changed with them. Draw the rows at "
-            "random, or run on from the estimate (theta_0) with new rows"
+            "the data respond to theta, and the mean Hessian has changed since that was measured "
+            f"({facts.drift:.1f} times in some direction): so may the response. Draw the rows at random, or run on "
+            "from the estimate with new rows"
         )
     if facts.wander <= MOST_WANDER:
         return ""
