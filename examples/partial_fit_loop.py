@@ -1,8 +1,9 @@
 """Intervals for an optimiser of your own, `partial_fit` of scikit-learn: tell what was deployed, and what rows said.
 
 `SGDRegressor` keeps its steps; it has no standard errors. For every batch of rows `Auto` is told the coefficients that
-were deployed while it came, the gradients of its rows there, and the Hessian. Errors of the labels are autocorrelated:
-formulas for independent rows would be too short.
+were deployed while it came, the gradients of its rows there, and the Hessian. The intervals are for the least-squares
+fit of all these rows, which is nearer to the truth than the last step of `partial_fit`. Errors of the labels are
+autocorrelated: formulas for independent rows would be too short.
 """
 
 import numpy as np

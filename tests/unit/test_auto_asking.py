@@ -300,7 +300,7 @@ def test_a_learner_without_a_problem_says_how_it_is_driven():
     for call in (lambda one: one.consume(np.ones((5, 3))), lambda one: one.run(10)):
         with pytest.raises(InputError, match=r"has no problem.*drive it by ask\(\) and tell\(\)"):
             call(Auto(dim=2))
-    with pytest.raises(InputError, match="problem must be a Problem, as .*; got 'swap-game'"):
+    with pytest.raises(InputError, match=r"problem must be a Problem, as .*; got 'swap-game'"):
         Auto("swap-game")
     state = Auto(problem("swap-game"), seed=1).run(2_000).to_state()
     with pytest.raises(InputError, match="problem must be given: this is the state of a run on 'swap-game'"):
