@@ -18,6 +18,7 @@ from halfwidth.inference.batch_result import BatchesResult, in_pairs
 from halfwidth.inference.student_law import StudentLaw
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.dither import Dither
+from halfwidth.learners.auto.facts import Facts
 from halfwidth.learners.auto.feedback import Response, regress
 from halfwidth.learners.auto.instrument import Instrument
 from halfwidth.learners.auto.moments import FeedbackNotes, Moments
@@ -421,7 +422,7 @@ def facts(**changes):
         "bent": 0.0,
         "restarts": 0,
     }
-    return status.Facts(**usual | changes)
+    return Facts(**usual | changes)
 
 
 @pytest.mark.parametrize(

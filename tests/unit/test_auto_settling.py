@@ -9,7 +9,7 @@ import halfwidth as hw
 from halfwidth.equation import Equation
 from halfwidth.errors import HalfwidthError
 from halfwidth.inference import Diagnostics, NormalLaw, Result
-from halfwidth.learners.auto import first_phase, reading, status, steered
+from halfwidth.learners.auto import feedback_status, first_phase, reading, status, steered
 from halfwidth.learners.auto.proportional import ShareSums
 from halfwidth.learners.auto.settling import FAR_POINT, unsettled
 
@@ -239,7 +239,7 @@ def test_a_move_that_is_surely_bent_is_no_rough_one(monkeypatch):
     monkeypatch.setattr(steered, "_SURELY", np.inf)  # negative control
     result, truth = flat_start(20_011)
     assert not silently_wrong(result, truth).any()  # the batches' Hessians say so, too
-    monkeypatch.setattr(status, "MOST_WANDER", np.inf)
+    monkeypatch.setattr(feedback_status, "MOST_WANDER", np.inf)
     monkeypatch.setattr(reading, "rare_below", lambda batches: 0.0)
     result, truth = flat_start(20_011)
     assert silently_wrong(result, truth).any()

@@ -9,7 +9,7 @@ import pytest
 
 import halfwidth as hw
 from halfwidth.learners.auto.feedback import Response
-from halfwidth.learners.auto.status import MOST_WANDER
+from halfwidth.learners.auto.feedback_status import MOST_WANDER
 from halfwidth.learners.auto.unequal import WIDE, degrees_of_freedom, wander
 
 M, ROWS, TRUTH = 64, 30_000, np.array([-0.5, 0.7, 0.4])

@@ -6,8 +6,9 @@ With the sums of `halfwidth.equation.batch_store`, relative to the reference, an
 
 For a quadratic loss c - theta* = -(sum A_j)^-1 sum over rows of g(theta*) - J (theta - theta*), and r_j are the batch
 sums of that same bracket: the interval is consistent for every J, which only decides how fast the bracket mixes. J is
-the slope of the feedback, zero where data do not respond to the deployed theta; where they respond by -k H of each
-piece, A_j = (1 - k) H_j and B_j = b_j - k U_j - k^2 R_j - n_j Q. Q is what the expansions leave out, per
+the slope of the feedback, zero where data do not respond to the deployed theta; where they respond in a curve, a share
+of R_j is taken off B_j. Where they respond by -k H of each piece, A_j = (1 - k) H_j and B_j = b_j - k U_j - k^2 R_j -
+n_j Q. Q is what the expansions leave out, per
 row; rows since the last move of the linearisation point get its share D back. A penalty P enters the root, not the
 batches: c = (sum A_j + P)^-1 (sum B_j + p).
 
@@ -56,6 +57,7 @@ class Equation:
         Q: Vector | None = None,
         D: Vector | None = None,
         share: float = 0.0,
+        bend: float = 0.0,
     ) -> Equation:
         """Return the equation of the batches of a store.
 
@@ -69,6 +71,8 @@ class Equation:
             What the expansions leave out per row, and the share that rows since the last move get back.
         share : float
             The number k, where the slope is not J but -k H on every piece.
+        bend : float
+            What of R is taken off, where the slope is J.
 
         Returns
         -------
@@ -80,7 +84,7 @@ class Equation:
         if share != 0.0:
             A, B = (1.0 - share) * A, B - share * sums.U - share**2 * sums.R
         elif J is not None:
-            A, B = A + rows[:, :, None] * J, B + sums.T @ J.T
+            A, B = A + rows[:, :, None] * J, B + sums.T @ J.T - bend * sums.R
         if Q is not None:
             B = B - rows * Q
         if D is not None:

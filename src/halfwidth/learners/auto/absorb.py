@@ -38,7 +38,7 @@ from halfwidth.learners.auto.arguments import (
     Steering,
     Told,
 )
-from halfwidth.learners.auto.probes import REMEMBERED, along_dither, is_probed, trust_in
+from halfwidth.learners.auto.probes import REMEMBERED, along_dither, along_theta, is_probed, trust_in
 
 FAR = 200.0
 FORGET, UNKNOWN = 2.0, 0.5
@@ -158,6 +158,8 @@ def absorb(
         moving.spread[0] += np.dot(move, left_out) ** 2
     own = np.dot(H, moving.theta + plan.dithers[at] - steering.point)
     follow(moving.theta + plan.dithers[at], m * plan.steps[at], moving.trace, notes.lag[at])
+    if not cursor.probing and (steering.spacing[0] == 0.0 or plan.differences[at] != 0.0):
+        sums.R[batch] += along_theta(steering, moving, told)
     trust = 1.0
     if cursor.probing:
         trust = trust_in(H, m, steering.usual)

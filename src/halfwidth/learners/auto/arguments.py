@@ -96,6 +96,8 @@ class Moving(NamedTuple):
     far_curvature: Vector
     far_score: Vector
     """What steep chunks say about the next points, in place of the equation (`probes`)."""
+    swept: Vector
+    """(3,): of chunks with a Hessian, x = theta - l: x'H x, x'(g(l + x) - g(l)), how many (`curved_response`)."""
     probed: Vector
     """(4,): of chunks with a dither, lately: z'H z, z'(g(l + z) - g(l - z)) / 2, |H z|^2 and |R|^2 by P (`probes`)."""
 
@@ -124,6 +126,7 @@ def moving_from(theta_0: Vector) -> Moving:
         trace=np.full(dim, np.nan),
         far_curvature=far_curvature,
         far_score=far_score,
+        swept=np.zeros(3),
         probed=np.zeros(4),
     )
 

@@ -30,8 +30,9 @@ from halfwidth.learners.auto.slopes import TINY
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.problems import Problem
 
-FEWEST_ROWS, MANY_MEANS = 8, 8
-"""From so many rows a request, and for so many requests in a row: a mean in place of a sum is told from a bend."""
+FEWEST_ROWS, MANY_MEANS, ALIKE = 8, 8, 3.0
+"""From so many rows a request, and for so many requests in a row: a mean in place of a sum is told from a bend, unless
+a request has shown before that they are alike within this factor, for such a mistake is made from the first on."""
 NO_PROBLEM = "this learner has no problem, which knows about rows: drive it by ask() and tell()"
 
 
@@ -65,6 +66,7 @@ class Conversation:
         self._done = self._clipped = 0  # chunks of the plan that were told, and how many of their steps were clipped
         self._count = 0  # points of the next request, once they are written
         self._means, self._mean_of = 0, ""  # requests in a row in which something looks like a mean, and what
+        self._checked = engine.chunks > 0  # whether gradients and Hessians are known to be summed over the rows alike
 
     def ask(self) -> Request:
         """The open request, or the next one."""
@@ -91,7 +93,8 @@ class Conversation:
             rule = "be given with every tell, or with none from the first on"
             raise InputError.of("hessian", rule, "none" if H is None else "one")
         if H is not None:
-            self._check_sums(request, sums, H)
+            if not self._checked:
+                self._check_sums(request, sums, H)
             engine.moving.H[:] = H
         clipped, event, self._count = told_chunk(
             self._done, cursor, plan, engine.steering, engine.moving, engine.store.sums, notes, self._told
@@ -105,13 +108,14 @@ class Conversation:
         return theta
 
     def _check_sums(self, request: Request, sums: Vector, H: Vector) -> None:
-        """Refuse means over rows in place of sums: again and again the other one says as many times that."""
+        """Refuse means over rows in place of sums: from the first on, the other one says as many times that."""
         move, rows = request.points[0] - request.points[1], request.rows
         expected = abs(float(move.dot(H).dot(move)))
         if rows < FEWEST_ROWS or expected == 0.0:
             return
         changed = abs(float(move.dot(sums[0] - sums[1]))) / expected
         name, other = ("hessian", changed) if changed > 1.0 else ("gradients", 1.0 / max(changed, TINY))
+        self._checked = other < ALIKE
         if not rows / 1.5 < other < 1.5 * rows:
             self._means, self._mean_of = 0, ""
             return

@@ -22,7 +22,7 @@ REMEMBERED = 4
 _STORE = Nested(BatchStore.SCHEMA, doc="the linearised equation in batches")
 _VECTOR, _MATRIX = Array(("dim",)), Array(("dim", "dim"))
 _SHAPES: dict[str, Field] = dict.fromkeys(("H", "P", "J", "far_curvature"), _MATRIX)
-_SHAPES |= {"spread": Array((1,)), "guard": Array((3,)), "probed": Array((4,))}
+_SHAPES |= {"spread": Array((1,)), "guard": Array((3,)), "probed": Array((4,)), "swept": Array((3,))}
 _SHAPES |= {"share": Array((1,)), "trace": Array(("dim",), finite=False)}
 _PAGE = Array(("noted", "dim"))
 _NOTES: dict[str, Field] = {
@@ -144,7 +144,7 @@ OBSERVED_SCHEMA = Schema(
 )
 STEERED_SCHEMA = Schema(
     "auto-steered",
-    7,
+    8,
     {
         **{name: Whole() for name in ("k", "chunks", "clipped")},
         "phase": Whole(0, 2, doc="0 moving, 1 averaging, 2 estimating"),

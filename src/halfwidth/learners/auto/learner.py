@@ -31,6 +31,7 @@ from halfwidth.learners.auto.given_reading import given_result
 from halfwidth.learners.auto.observed import Observed
 from halfwidth.learners.auto.observed_result import observed_result
 from halfwidth.learners.auto.reading import steered_result
+from halfwidth.learners.auto.result import doubted_throughout
 from halfwidth.learners.auto.status import NO_STEPS
 from halfwidth.learners.auto.steered_sums import STEP
 from halfwidth.learners.learner_state import State, learner_schema, restored_learner
@@ -209,12 +210,11 @@ class Auto(Engines):
         if watcher is not None or critical != "calibrated":
             return super().result(watcher, critical).with_facts(*() if self._takes_steps() else (NO_STEPS,))
         guard_of(self).check()
-        engine = self._steered_so_far()
-        if engine is not None:
+        if (engine := self._steered_so_far()) is not None:
             engine.check_derivative()
         if self.n_iterates < self._rows_needed():
             raise NotEnoughData.rows(f"an interval by {self.name}", self.n_seen, self._rows_needed())
-        return self._with_facts(self._own_result())
+        return self._with_facts(doubted_throughout(self._own_result()))
 
     def _rows_needed(self) -> int:
         if self._free is not None:

@@ -22,6 +22,7 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.careful_result import shown_only
 from halfwidth.learners.auto.expansions import left_out
+from halfwidth.learners.auto.facts import Facts, Flag
 from halfwidth.learners.auto.observed import Observed, Seen
 from halfwidth.learners.auto.reading import batch_means_result
 from halfwidth.learners.auto.result import AutoResult
@@ -39,7 +40,7 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
     sums = engine.sums()
     equation = Equation.of(sums, response.J if response.kept > 0.0 else None)
     result = batch_means_result(equation, sums, engine.origin, response, name, (), engine.m)
-    facts = status.Facts(
+    facts = Facts(
         n_seen=n_seen,
         burn_in=engine.rows_needed,
         began=n_seen - result.n,
@@ -66,7 +67,7 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
     return result.with_facts(*unlike, *status.flags(facts, result), *doubts, notes=status.notes(facts, result))
 
 
-def _mismatch(seen: Seen, above: float, below: float) -> list[status.Flag]:
+def _mismatch(seen: Seen, above: float, below: float) -> list[Flag]:
     """The doubt about gradients that change by more than 1 + `above` or less than 1 - `below` times the Hessian."""
     surely = SURELY * seen.error
     if not (-seen.share > above + surely or seen.share > below + surely):
@@ -78,7 +79,7 @@ def _mismatch(seen: Seen, above: float, below: float) -> list[status.Flag]:
     return [("hessian-mismatch", text)]
 
 
-def _curved(equation: Equation, T: Vector, origin: Vector, result: AutoResult, fitted: bool) -> list[status.Flag]:
+def _curved(equation: Equation, T: Vector, origin: Vector, result: AutoResult, fitted: bool) -> list[Flag]:
     inside, shown = shown_only(equation)
     away = T / equation.rows[:, None] - (result.params - origin)
     moved = left_out(inside, away[:, shown], result.covariance[np.ix_(shown, shown)], fitted)
@@ -91,7 +92,7 @@ def _curved(equation: Equation, T: Vector, origin: Vector, result: AutoResult, f
     return [("not-settled", text)]
 
 
-def _unseen(leverage_each: float, most: float) -> list[status.Flag]:
+def _unseen(leverage_each: float, most: float) -> list[Flag]:
     """The doubt about a response as large as `most` of the Hessian, which was not seen."""
     if 0.0 <= leverage_each <= MOST_LEVERAGE and most <= MOST_SHARE:  # negative where V is rounding: theta stood still
         return []

@@ -23,7 +23,7 @@ import numpy as np
 
 from halfwidth.kernels.arrays import Vector
 from halfwidth.kernels.compile import jitable
-from halfwidth.learners.auto.arguments import Cursor, Moving, Plan, Told
+from halfwidth.learners.auto.arguments import Cursor, Moving, Plan, Steering, Told
 
 REMEMBERED = 0.8
 """What of the chunks before counts with the next one, in what is known of late."""
@@ -51,6 +51,17 @@ def along_dither(at: int, plan: Plan, P: Vector, moving: Moving, told: Told) -> 
     moving.probed[2] += np.dot(bend, np.dot(P, bend))
     moving.probed[3] += np.dot(R, np.dot(P, R))
     return R  # type: ignore[no-any-return]  # untyped for mypy
+
+
+@jitable
+def along_theta(steering: Steering, moving: Moving, told: Told) -> Vector:
+    """R of a chunk for the deployed theta; notes what is linear on the way to it, and what is not."""
+    away = moving.theta - steering.point
+    bend, change = np.dot(moving.H, away), told.gradients[0] - told.gradients[1]
+    moving.swept[0] += np.dot(away, bend)
+    moving.swept[1] += np.dot(away, change)
+    moving.swept[2] += 1.0
+    return change - bend  # type: ignore[no-any-return]  # untyped for mypy
 
 
 @jitable

@@ -20,8 +20,10 @@ from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.careful_result import careful_result, of_kernel, shown_only, with_doubt
+from halfwidth.learners.auto.curved_response import Curved
 from halfwidth.learners.auto.excitation import MOST_INFLATION, MOST_INFLATION_SESSIONS, Profile, drift
 from halfwidth.learners.auto.expanded import far, flat, late_batches, near_batches, rests_on_few
+from halfwidth.learners.auto.facts import Facts
 from halfwidth.learners.auto.feedback import Response
 from halfwidth.learners.auto.probes import nonlinearity, saturates
 from halfwidth.learners.auto.result import AutoResult, Feedback, GivenResult
@@ -144,7 +146,8 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         late = late_batches(every, engine.began, n_seen)
         sums = near_batches(late, response.share, unit)
     skipped = float(every.n.sum() - sums.n.sum())
-    equation = Equation.of(sums, response.J if response.kept > 0.0 else None, Q, D, response.share)
+    curved = Curved.of(engine.moving.swept, engine.m, sums, response)
+    equation = Equation.of(sums, response.J if response.kept > 0.0 else None, Q, D, response.share, curved.bend)
     truncations = tuple(engine.truncations)
     most, profile = most_means(engine.dim), engine_profile(engine, equation, response, skipped)
     shifted = shifts(engine, equation.merged(most), response, skipped)
@@ -152,7 +155,8 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
     means = equation.merged(most)
     behind, own = (means, sums) if response.unlike else long_enough(equation, sums, most, response)
     plain = batch_means_result(behind, own, engine.steering.origin, response, name, truncations, engine.m)
-    facts = status.Facts(
+    R = sums.R.sum(axis=0) if profile is None else profile.weights @ sums.R
+    facts = Facts(
         n_seen=n_seen,
         burn_in=4 * engine.first,
         began=engine.began + int(skipped),
@@ -169,6 +173,7 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         drift=drift(engine.noise(sums.n), sums.n, sums.H) if response.kept > 0.0 and not response.unlike else 1.0,
         wander=0.0 if response.unlike else wander(own.H, own.n, response),
         quadratic=response.linear,
+        curved=curved.doubts(curved.shift(behind, R, plain.bse)),
         detect=engine.detect,
         hidden=tuple(np.flatnonzero(plain.unidentified).tolist()),
     )

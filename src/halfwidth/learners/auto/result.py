@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from halfwidth.equation.result import EquationResult
 from halfwidth.errors import NotIdentified
+from halfwidth.inference import Result
 from halfwidth.inference.batch_result import BatchesResult
 from halfwidth.inference.interval import Interval
 from halfwidth.inference.trail import Trail
@@ -110,3 +112,14 @@ class GivenResult(EquationResult):
 
     def _trail(self) -> Trail | None:
         return None if self.settled is None else self.settled()
+
+
+def doubted_throughout(result: Result) -> Result:
+    """The result, with a doubt about the run where each of its coefficients has one."""
+    own = result.diagnostics.coefficient_flags
+    if result.status != "ok" or not own or not all(own):
+        return result
+    names = Counter(name for flags in own for name in flags).most_common()
+    listed = ", ".join(f"{name} ({count})" for name, count in names)
+    text = f"every coefficient is doubted or refused: {listed} of {len(own)}. Feed more rows that tell about them"
+    return result.with_facts((names[0][0], text))

@@ -27,7 +27,7 @@ from halfwidth.inference import Result
 from halfwidth.inference.student_law import student_tail
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.careful_result import shown_only
-from halfwidth.learners.auto.status import Flag
+from halfwidth.learners.auto.facts import Flag
 
 FAR_POINT, LEVEL = 1.5, 0.001
 

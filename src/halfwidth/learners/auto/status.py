@@ -9,13 +9,6 @@
 |                      | loss quadratic): the loss bends more than its mean Hessian says                             |
 | `not-settled`        | the linearisation point moved, lately, through a region where the loss is far from           |
 |                      | quadratic; or theta ran away when half of the rows were over                                |
-| `feedback-rejected`  | feedback was seen, but with it the Jacobian would be singular, or climb: not corrected for  |
-| `near-singular`      | the feedback nearly cancels the Hessian, and its slope is uncertain by more than a sixth     |
-| `feedback-undecided` | a response is seen that may be correlated noise: the dither has not told the two apart yet, |
-|                      | or theta ran away before it did                                                             |
-| `slow-feedback`      | the dither shows less than a sixteenth of the response that theta's own motion shows         |
-| `curved-response`    | batches in which the deployed theta was noisier say something else, beyond chance           |
-| `rows-changed`       | the Hessian is another than where the feedback was measured, or changes slowly (`unequal`)   |
 | `jumping-gradient`   | the gradient jumps: differences on a chunk say little about its mean field                  |
 | `long-dependence`    | where chunks are unlike each other: a kernel over batches leaves few degrees of freedom      |
 | `exact-fit`          | the batches of some coefficient do not differ, or by squares that underflow: no noise        |
@@ -25,15 +18,11 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 
 from halfwidth.inference.batch_result import BatchesResult, too_short
-from halfwidth.learners.auto.feedback import LARGE_GAIN, LARGEST_GAIN, Response
-
-Flag = tuple[str, str]
+from halfwidth.learners.auto.facts import Facts, Flag
+from halfwidth.learners.auto.feedback_status import feedback_flags, feedback_note
 
 NO_STEPS: Flag = (
     "no-steps",
@@ -43,40 +32,8 @@ NO_STEPS: Flag = (
 FEW_BATCHES, FEW_DEGREES = 16, 8.0
 MOST_CLIPPED, MOST_CLIPPED_UNUSED = 0.2, 0.4
 """Shares of clipped steps; the second where noise is correlated, J = 0 and the loss quadratic: no step matters then."""
-MOST_BENT, FEW_RENEWALS = 0.3, 64.0
-MOST_DRIFT, MOST_WANDER = 1.25, 0.2
-LATE, LATE_TRUNCATION, SLOWEST = 0.2, 0.5, 16.0
-"""A response that lasts for ten chunks shows some 16 times as much in theta's own motion as in signs that alternate."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What the run knows about itself."""
-
-    n_seen: int
-    burn_in: int
-    began: int
-    chunk_rows: int
-    batch_rows: int
-    curvature: str
-    response: Response
-    clipped_share: float
-    bent: float
-    restarts: int
-    truncations: tuple[int, ...] = ()
-    jumps: bool = False
-    shifted: bool = False
-    """Whether the root moves with the noise of the deployed theta."""
-    drift: float = 1.0
-    """The factor by which the Hessian of all rows differs from that where the feedback was measured."""
-    wander: float = 0.0
-    """What rows that change slowly add to the variance, where one slope stands for the response of all."""
-    quadratic: bool = True
-    """Whether the gradient was seen to be linear in theta."""
-    detect: bool = True
-    dithers: bool = True
-    """Whether the engine chooses what is deployed."""
-    hidden: tuple[int, ...] = ()
+MOST_BENT = 0.3
+LATE, LATE_TRUNCATION = 0.2, 0.5
 
 
 def notes(facts: Facts, result: BatchesResult, kernel: str = "") -> tuple[str, ...]:
@@ -99,27 +56,6 @@ def notes(facts: Facts, result: BatchesResult, kernel: str = "") -> tuple[str, .
         where = ", ".join(f"{row:,}" for row in facts.truncations)
         said.append(f"truncations: theta was taken back at row {where}; the sums started afresh each time")
     return tuple(said)
-
-
-def feedback_note(seen: Response) -> str:
-    """What is known of the feedback, in words."""
-    if seen.evidence == 0.0:
-        return f"feedback: not seen; that takes {2 * len(seen.J) + 8:,} chunks, and a theta that moves: no correction"
-    if seen.proportion is not None:
-        error = math.sqrt(seen.proportion.variance)
-        kind = "the data respond to theta" if seen.detected else "no significant feedback"
-        share = f"{seen.proportion.share:.2f} of each chunk's own Hessian, with a standard error of {error:.2f}"
-        return f"{kind} ({share}): {'not ' if seen.rejected else ''}corrected"
-    evidence = f"F = {seen.evidence:.2f} times its value without feedback"
-    if seen.instrument is not None:
-        evidence += f"; dither {seen.instrument.T:.1f}, {seen.instrument.N:.1f} expected of feedback"
-    if seen.kept > 0.0:
-        kind = "the data respond to theta" if seen.detected else "the data may respond to theta"
-        return f"{kind} ({evidence}): corrected, by a slope seen over {seen.renewals:.0f} renewals"
-    if seen.denied:
-        return f"noise stays correlated for longer than a chunk, no feedback ({evidence}): no correction"
-    small = "a response within chance" if seen.suspected and not seen.rejected else "no significant feedback"
-    return f"{small} ({evidence}): no correction"
 
 
 def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
@@ -163,7 +99,7 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
             "consume(...), where such losses are differenced over many rows, or smooth the loss"
         )
         found.append(("jumping-gradient", text))
-    found += _feedback_flags(facts)
+    found += feedback_flags(facts)
     shown = np.delete(result.influences, facts.hidden, axis=1)
     if not np.square(shown).any(axis=0).all():
         text = (
@@ -178,73 +114,3 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
         )
         found.append(("unidentified", text))
     return tuple(found)
-
-
-def _feedback_flags(facts: Facts) -> list[Flag]:
-    response = facts.response
-    if response.rejected and response.proportion is not None and not response.proportion.fits:
-        text = (
-            "chunks of rows are unlike each other, and the data respond to theta in another way than in proportion to "
-            "each chunk's own Hessian: not corrected. Deploy each theta for more rows (chunk_rows), or draw the rows "
-            "at random"
-        )
-        return [("feedback-rejected", text)]
-    if response.rejected:
-        amplified = f"amplify errors {response.gain:.0f} times (limit {LARGEST_GAIN:.0f})"
-        text = (
-            "the data respond to theta, but correcting for it would "
-            f"{amplified if response.gain > LARGEST_GAIN else 'turn steps uphill'}: not corrected, and the interval is "
-            "likely too short. Feed more rows, or start nearer to the solution (theta_0)"
-        )
-        return [("feedback-rejected", text)]
-    if response.gain > LARGE_GAIN and response.renewals < FEW_RENEWALS:
-        text = (
-            f"the feedback nearly cancels the Hessian (errors are amplified {response.gain:.0f} times): theta is "
-            "hardly determined; feed many more rows"
-        )
-        return [("near-singular", text)]
-    if not facts.detect:
-        return []
-    if response.unlike and response.doubtful:
-        text = (
-            "chunks of rows are unlike each other, and the dither has not measured yet how the data respond to theta. "
-            "Feed more rows, or declare feedback='none' if data cannot respond"
-        )
-        return [("feedback-undecided", text)]
-    if facts.dithers and (response.undecided or (response.denied and facts.truncations)):
-        text = (
-            "the gradient moves with theta, by feedback or by noise that stays correlated: the dither has not told the "
-            "two apart yet. Feed more rows, or declare feedback='none' if data cannot respond"
-        )
-        return [("feedback-undecided", text)]
-    seen = response.instrument
-    if facts.dithers and response.detected and not response.unlike and seen is not None and seen.T < seen.N / SLOWEST:
-        text = (
-            f"the data respond to theta, but so slowly that the dither shows {seen.T:.1f} of {seen.N:.0f} expected: "
-            "the response may last longer than can be followed, and a bias is likely left. Feed many more rows"
-        )
-        return [("slow-feedback", text)]
-    if text := _rows_changed(facts):
-        return [("rows-changed", text)]
-    if facts.shifted:
-        text = (
-            "batches in which the deployed theta was noisier say something else: the data respond in a curve, or "
-            "slowly, and a bias is likely left. Feed more rows"
-        )
-        return [("curved-response", text)]
-    return []
-
-
-def _rows_changed(facts: Facts) -> str:
-    if facts.drift > MOST_DRIFT:
-        return (
-            "the data respond to theta, and the mean Hessian has changed since that was measured "
-            f"({facts.drift:.1f} times in some direction): so may the response. Draw the rows at random, or run on "
-            "from the estimate with new rows"
-        )
-    if facts.wander <= MOST_WANDER:
-        return ""
-    return (
-        "the data respond to theta, and stretches of rows are unlike each other: no one slope of the response fits "
-        "them all, and the interval is likely too short. Draw the rows at random"
-    )

@@ -111,7 +111,7 @@ class SteeredSums:
         self.notes.clear()
         self.moving.trace[:] = np.nan
         self.bends[:] = s.Q[:] = self.moving.D[:] = self.moving.far_score[:] = 0.0
-        self.moving.far_curvature[:] = 0.0
+        self.moving.far_curvature[:], self.moving.swept[:] = 0.0, 0.0
         self.weighed = None
 
     def _estimate_from_here(self) -> None:
