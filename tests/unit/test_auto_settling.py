@@ -9,7 +9,7 @@ import halfwidth as hw
 from halfwidth.equation import Equation
 from halfwidth.errors import HalfwidthError
 from halfwidth.inference import Diagnostics, NormalLaw, Result
-from halfwidth.learners.auto import feedback_status, first_phase, reading, status, steered
+from halfwidth.learners.auto import feedback_status, first_phase, reading, steered
 from halfwidth.learners.auto.proportional import ShareSums
 from halfwidth.learners.auto.settling import FAR_POINT, unsettled
 
