@@ -296,6 +296,25 @@ def test_gradients_that_are_means_are_refused_beside_a_summed_hessian():
     assert told(1, 1).n_seen == 6_400  # negative control
 
 
+def test_a_loss_that_bends_later_on_is_no_mean():
+    """Once theta has moved from the point, and sums were seen to be alike, what is 64 times as large is the loss."""
+    rng = np.random.default_rng(0)
+
+    def told(first):
+        learner = Auto(dim=2)
+        for at in range(100):
+            request = learner.ask()
+            x = rng.standard_normal((request.rows, 2))
+            y = x @ np.ones(2) + rng.standard_normal(request.rows)
+            bend = 1.0 if at < first else 64.0
+            learner.tell(request, [bend * (x @ point - y) @ x for point in request.points], x.T @ x)
+        return learner
+
+    assert told(first=20).n_seen == 100 * 64
+    with pytest.raises(InputError, match="looks like a mean"):  # negative control
+        told(first=0)
+
+
 def test_a_learner_without_a_problem_says_how_it_is_driven():
     for call in (lambda one: one.consume(np.ones((5, 3))), lambda one: one.run(10)):
         with pytest.raises(InputError, match=r"has no problem.*drive it by ask\(\) and tell\(\)"):
