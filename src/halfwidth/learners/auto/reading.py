@@ -135,6 +135,20 @@ def last_half(sums: Sums, merged: Equation) -> Sums:
     return Sums(*(array[first:] for array in sums))
 
 
+def _with_curved_doubts(
+    found: AutoResult | GivenResult, engine: Steered, every: Sums, late: Sums, largest: Vector
+) -> AutoResult | GivenResult:
+    """The result, with doubts of coefficients that may be held where a curved loss is flat (`expanded`)."""
+    found = with_doubt(found, "not-settled", flat(every))
+    if not saturates(engine.moving.probed):
+        return found
+    away, errors = found.params - engine.steering.origin, np.sqrt(np.diag(found.covariance) / found.n)
+    found = with_doubt(found, "not-settled", far(late, away, errors, largest))
+    if isinstance(found, GivenResult) and isinstance(found.errors, Errors):
+        found = with_doubt(found, "rare", rests_on_few(late, found.errors, found.most_df))
+    return found
+
+
 @np.errstate(over="ignore", invalid="ignore")  # the equation refuses what is not finite
 def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> AutoResult | GivenResult:
     """What a steered engine says now."""
@@ -187,16 +201,10 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         doubts = () if doubted else unsettled(means, plain, point, leverage=rests)
         return plain.with_facts(*flags, *doubts, notes=status.notes(facts, plain))
     more = engine.shares.more(response.share) if engine.shares is not None and response.share != 0.0 else None
-    probed = engine.moving.probed
-    saturating = engine.curved and engine.shares is not None and saturates(probed)
+    saturating = engine.curved and engine.shares is not None and saturates(engine.moving.probed)
     found = careful_result(equation, sums, profile, plain, response, more, saturating=saturating)
     kernel, doubts = of_kernel(found, engine.store.length)
     if engine.curved and engine.shares is not None:
-        found = with_doubt(found, "not-settled", flat(every))
-        if saturating:
-            away, errors = found.params - engine.steering.origin, np.sqrt(np.diag(found.covariance) / found.n)
-            found = with_doubt(found, "not-settled", far(late, away, errors, unit * engine.shares.largest))
-            if isinstance(found, GivenResult) and isinstance(found.errors, Errors):
-                found = with_doubt(found, "rare", rests_on_few(late, found.errors, found.most_df))
+        found = _with_curved_doubts(found, engine, every, late, unit * engine.shares.largest)
     doubts += () if doubted else unsettled(equation, found, None, alike=False)
     return found.with_facts(*flags, *doubts, notes=status.notes(facts, plain, kernel))
