@@ -28,10 +28,12 @@ from scipy.linalg.blas import dsyrk
 from sklearn.linear_model import SGDRegressor
 
 import halfwidth as hw
+from halfwidth.models import LinearRegression
 from halfwidth.watchers import Watcher
 
 ROUNDS = int(os.environ.get("ROUNDS", "7"))
 LEARNERS = ((10, 400_000, 0.5), (50, 200_000, 0.6))  # dimension, rows, target of (SGD + full) / scikit-learn
+REGRESSIONS = ((20, 2_000_000), (50, 1_000_000))
 PAPER_MILLISECONDS = {2: 0.28, 30: 0.49, 50: 0.70}
 
 
@@ -103,9 +105,17 @@ def paper_setting(dim: int, rows: int) -> float:
     return best_times({"run": run}, rows)["run"]
 
 
+def regression(dim: int, rows: int) -> float:
+    """A linear regression on rows in memory, the result included."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((rows, dim))
+    y = X @ np.linspace(0, 1, dim) + rng.standard_normal(rows)
+    return best_times({"fit": lambda: LinearRegression().fit(X, y).inference()}, rows)["fit"]
+
+
 def figures() -> dict[str, float]:
     """Every time, in microseconds per row."""
-    found = {}
+    found = {f"d = {dim}, linear regression": regression(dim, rows) for dim, rows in REGRESSIONS}
     for dim, rows, _ in LEARNERS:
         found |= {f"d = {dim}, {name}": us for name, us in learners(dim, rows).items()}
     found |= {f"d = 200, {name}": us for name, us in against_dsyrk(200, 50_000).items()}
@@ -116,6 +126,7 @@ def report(us: dict[str, float]) -> None:
     """Print every ratio with its target."""
     for dim, _, target in LEARNERS:
         here = {name.partition(", ")[2]: value for name, value in us.items() if name.startswith(f"d = {dim},")}
+        here.pop("linear regression", None)
         print(f"d = {dim}: " + ", ".join(f"{name} {value:.3f} us/row" for name, value in here.items()))
         ratio = here["sgd + full"] / here["scikit-learn"]
         print(f"  (SGD + full covariance) / scikit-learn: {ratio:.2f} (<= {target})")
@@ -126,6 +137,8 @@ def report(us: dict[str, float]) -> None:
         for name in ("equal batches", "flat-top"):
             ratio = here[f"sgd + {name}"] / here["sgd"]
             print(f"  {f'(SGD + {name}) / SGD alone:':<40}{ratio:.2f}" + (" (<= 1.3)" if dim == 50 else ""))
+    for dim, rows in REGRESSIONS:
+        print(f"d = {dim}: linear regression of {rows:,} rows {us[f'd = {dim}, linear regression']:.3f} us/row")
     product, ours = us["d = 200, dsyrk"], us["d = 200, update_many"]
     print(f"d = 200: dsyrk {product:.2f}, update_many {ours:.2f} us/row")
     print(f"  fraction of the dsyrk rate: {product / ours:.2f} (>= 0.5)")

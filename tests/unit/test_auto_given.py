@@ -389,7 +389,7 @@ def test_differences_of_the_usual_width_lose_a_shifted_column(monkeypatch):
     monkeypatch.setattr(difference_widths, "_NEARLY_STRAIGHT", -1.0)
     world = problem("troubled-linear", trouble="scales")
     result = Auto(world, gradient_only=True).consume(rows_of(world, 20_000)).result()
-    assert result.status == "ill-conditioned"
+    assert result.coefficient_status[0] == result.coefficient_status[3] == "unidentified"
 
 
 def huber_gradient(theta, row, params, grad):

@@ -39,3 +39,5 @@ class Facts:
     dithers: bool = True
     """Whether the engine chooses what is deployed."""
     hidden: tuple[int, ...] = ()
+    unseen: float = 0.0
+    """How large a response may be, as a share of the Hessian, that was looked for and not seen."""

@@ -5,7 +5,8 @@
 | `feedback-rejected`  | feedback was seen, but with it the Jacobian would be singular, or climb: not corrected for  |
 | `near-singular`      | the feedback nearly cancels the Hessian, and its slope is uncertain by more than a sixth     |
 | `feedback-undecided` | a response is seen that may be correlated noise: the dither has not told the two apart yet, |
-|                      | or theta ran away before it did                                                             |
+|                      | or theta ran away before it did. Or none is seen, but one of 0.35 of the Hessian is within   |
+|                      | two standard errors of what is                                                              |
 | `slow-feedback`      | the dither shows less than a sixteenth of the response that theta's own motion shows         |
 | `curved-response`    | batches in which the deployed theta was noisier say something else, beyond chance; or theta |
 |                      | moved so far that a response which follows the loss is curved there (`curved_response`)     |
@@ -21,6 +22,8 @@ from halfwidth.learners.auto.feedback import LARGE_GAIN, LARGEST_GAIN, Response
 
 FEW_RENEWALS = 64.0
 MOST_DRIFT, MOST_WANDER = 1.25, 0.2
+MOST_UNSEEN = 0.35
+"""The share of the Hessian by which data may respond, unseen, before intervals that leave it out are doubted."""
 SLOWEST = 16.0
 """A response that lasts for ten chunks shows some 16 times as much in theta's own motion as in signs that alternate."""
 
@@ -93,6 +96,10 @@ def feedback_flags(facts: Facts) -> list[Flag]:
         return [("slow-feedback", text)]
     if text := _rows_changed(facts):
         return [("rows-changed", text)]
+    return _curved_or_unseen(facts)
+
+
+def _curved_or_unseen(facts: Facts) -> list[Flag]:
     if facts.shifted:
         text = (
             "batches in which the deployed theta was noisier say something else: the data respond in a curve, or "
@@ -106,6 +113,13 @@ def feedback_flags(facts: Facts) -> list[Flag]:
             "or run again from the estimate"
         )
         return [("curved-response", text)]
+    if facts.unseen > MOST_UNSEEN:
+        text = (
+            "theta has not moved enough yet to show that the data do not respond to it: they may, by a share of "
+            f"{min(facts.unseen, 1.0):.2f} of the Hessian. Feed more rows, or declare feedback='none' if data cannot "
+            "respond"
+        )
+        return [("feedback-undecided", text)]
     return []
 
 

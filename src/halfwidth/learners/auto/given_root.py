@@ -81,6 +81,8 @@ def _polished(root: Root, store: BatchStore, without_loss: bool, sample: RowSamp
     for _ in range(_ROUNDS):
         turns = (turn[0] for _, turn in sample.turned(field, centre, store.curvature()))
         turned = sum(turns, np.zeros_like(store.curvature()))
+        if not np.isfinite(turned).all():
+            return root._replace(converged=False)
         if not turned.any():
             return root._replace(centre=centre)
         left, spread = sample.remainder(field, centre)

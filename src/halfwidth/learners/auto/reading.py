@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +29,7 @@ from halfwidth.learners.auto.feedback import Response
 from halfwidth.learners.auto.probes import nonlinearity, saturates
 from halfwidth.learners.auto.result import AutoResult, Feedback, GivenResult
 from halfwidth.learners.auto.settling import unsettled
+from halfwidth.learners.auto.slopes import share_of
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.learners.auto.stores import most_means, power_of_two
 from halfwidth.learners.auto.unequal import degrees_of_freedom, wander
@@ -128,6 +130,17 @@ def shifts(engine: Steered, equation: Equation, response: Response, skipped: flo
     return profile is not None and profile.shifts(shown_only(equation)[0].solve()[1])
 
 
+def _unseen(engine: Steered, response: Response) -> float:
+    """How large a share of the Hessian data may respond by, within two standard errors, where none is corrected for."""
+    if not engine.detect or response.unlike or response.kept > 0.0 or response.denied:
+        return 0.0
+    moments = engine.notes.moments()
+    if moments.chunks < 2 * engine.dim + 8:
+        return math.inf
+    share, error = share_of(moments, engine.store.curvature() / engine.store.rows, engine.m)
+    return max(share, 0.0) + 2.0 * error
+
+
 def last_half(sums: Sums, merged: Equation) -> Sums:
     """The batches that went into the last half of the merged ones."""
     before = merged.rows[: len(merged.rows) // 2].sum()
@@ -189,6 +202,7 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         quadratic=response.linear,
         curved=curved.doubts(curved.shift(behind, R, plain.bse)),
         detect=engine.detect,
+        unseen=_unseen(engine, response),
         hidden=tuple(np.flatnonzero(plain.unidentified).tolist()),
     )
     flags = status.flags(facts, plain)
