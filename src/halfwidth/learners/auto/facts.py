@@ -41,3 +41,5 @@ class Facts:
     hidden: tuple[int, ...] = ()
     unseen: float = 0.0
     """How large a response may be, as a share of the Hessian, that was looked for and not seen."""
+    alike: bool = False
+    """Whether chunks were taken for unlike each other, and are not."""

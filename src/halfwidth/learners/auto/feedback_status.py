@@ -6,7 +6,8 @@
 | `near-singular`      | the feedback nearly cancels the Hessian, and its slope is uncertain by more than a sixth     |
 | `feedback-undecided` | a response is seen that may be correlated noise: the dither has not told the two apart yet, |
 |                      | or theta ran away before it did. Or none is seen, but one of 0.35 of the Hessian is within   |
-|                      | two standard errors of what is                                                              |
+|                      | two standard errors of what is; or it was looked for as where chunks are unlike, and these   |
+|                      | are alike (`unequal`)                                                                       |
 | `slow-feedback`      | the dither shows less than a sixteenth of the response that theta's own motion shows         |
 | `curved-response`    | batches in which the deployed theta was noisier say something else, beyond chance; or theta |
 |                      | moved so far that a response which follows the loss is curved there (`curved_response`)     |
@@ -79,6 +80,13 @@ def feedback_flags(facts: Facts) -> list[Flag]:
         text = (
             "chunks of rows are unlike each other, and the dither has not measured yet how the data respond to theta. "
             "Feed more rows, or declare feedback='none' if data cannot respond"
+        )
+        return [("feedback-undecided", text)]
+    if facts.alike:
+        text = (
+            "the first steps were too long, as they are where stretches of rows are unlike each other; these are not, "
+            "but the response was looked for as if they were. Run again from the estimate (theta_0), or declare "
+            "feedback='none' if data cannot respond"
         )
         return [("feedback-undecided", text)]
     if facts.dithers and (response.undecided or (response.denied and facts.truncations)):

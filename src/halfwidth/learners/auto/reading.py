@@ -32,8 +32,10 @@ from halfwidth.learners.auto.settling import unsettled
 from halfwidth.learners.auto.slopes import share_of
 from halfwidth.learners.auto.steered import Steered
 from halfwidth.learners.auto.stores import most_means, power_of_two
-from halfwidth.learners.auto.unequal import degrees_of_freedom, wander
+from halfwidth.learners.auto.unequal import degrees_of_freedom, neighbours, wander
 
+ALIKE = 0.1
+"""The correlation of neighbouring batches' Hessians below which chunks are not unlike each other."""
 LONG_ENOUGH = 2.0
 """Standard deviations by which longer batches may show more noise before they are taken for all coefficients."""
 
@@ -141,6 +143,11 @@ def _unseen(engine: Steered, response: Response) -> float:
     return max(share, 0.0) + 2.0 * error
 
 
+def _alike(sums: Sums) -> bool:
+    """Whether batches next to each other are no more alike than others."""
+    return neighbours(sums.H, sums.n) < max(ALIKE, 2.0 / math.sqrt(len(sums.n)))
+
+
 def last_half(sums: Sums, merged: Equation) -> Sums:
     """The batches that went into the last half of the merged ones."""
     before = merged.rows[: len(merged.rows) // 2].sum()
@@ -203,6 +210,7 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         curved=curved.doubts(curved.shift(behind, R, plain.bse)),
         detect=engine.detect,
         unseen=_unseen(engine, response),
+        alike=response.unlike and _alike(late_batches(every, engine.began, n_seen)),
         hidden=tuple(np.flatnonzero(plain.unidentified).tolist()),
     )
     flags = status.flags(facts, plain)
