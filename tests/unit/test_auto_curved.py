@@ -7,10 +7,10 @@ import pytest
 
 import halfwidth as hw
 from halfwidth.equation import Equation, Sums
-from halfwidth.equation.result import Jackknifed
+from halfwidth.equation.result import Jackknifed, rare_below
 from halfwidth.learners.auto import careful, reading
 from halfwidth.learners.auto.careful_result import with_doubt
-from halfwidth.learners.auto.expanded import BURN_IN, FADED, NEAR, flat, late_batches, near_batches, rests_on_few
+from halfwidth.learners.auto.expanded import BURN_IN, FADED, NEAR, flat, late_batches, near_batches, unweighted_degrees
 from halfwidth.learners.auto.probes import MOST_LOST, REMEMBERED, STEEP, nonlinearity, trust_in
 from halfwidth.problems import problem
 from halfwidth.problems.feature_table import stand_in_table
@@ -224,6 +224,10 @@ def jackknifed(sums):
     return Jackknifed.of(Equation.of(sums), residuals - residuals.mean(axis=0), independent=True)
 
 
+def few(sums, errors, freedom):
+    return (unweighted_degrees(sums, errors, freedom) < rare_below(errors.batches)).tolist()
+
+
 def test_weights_add_no_degrees_of_freedom_to_a_coefficient_that_rests_on_few_batches():
     sums = few_large_batches()
     weights = np.ones(60)
@@ -231,9 +235,9 @@ def test_weights_add_no_degrees_of_freedom_to_a_coefficient_that_rests_on_few_ba
     weighted = sums._replace(H=weights[:, None, None] * sums.H, b=weights[:, None] * sums.b)
     plain, spread = jackknifed(sums), jackknifed(weighted)
     assert plain.df[1] < 8.0 < spread.df[1]
-    assert rests_on_few(sums, spread.errors, np.inf).tolist() == [False, True]
-    assert rests_on_few(weighted, spread.errors, np.inf).tolist() == [False, False]  # negative control
-    assert rests_on_few(weighted, spread.errors, 10.0).tolist() == [False, True]  # a response leaves ten to each
+    assert few(sums, spread.errors, np.inf) == [False, True]
+    assert few(weighted, spread.errors, np.inf) == [False, False]  # negative control
+    assert few(weighted, spread.errors, 10.0) == [False, True]  # a response leaves ten to each
     result = hw.Auto(problem("iid-linear", dim=2), seed=1).run(20_000).result()
     once = with_doubt(result, "rare", np.array([False, True]))
     assert with_doubt(once, "rare", np.array([False, True])).diagnostics == once.diagnostics  # said once
@@ -244,7 +248,21 @@ def test_a_column_that_no_row_has_shown_does_not_rest_on_few_batches():
     hidden = np.zeros((60, 3, 3))
     hidden[:, :2, :2] = sums.H
     wide = batches(np.zeros((60, 3)), hidden, np.ones(3))
-    assert rests_on_few(wide, jackknifed(sums).errors, np.inf).tolist() == [False, True, False]
+    assert few(wide, jackknifed(sums).errors, np.inf) == [False, True, False]
+
+
+def test_under_an_exponential_a_coefficient_has_the_fewer_degrees_of_freedom_of_both(monkeypatch):
+    """The event of the stand-in table; what it is without them is the negative control."""
+    learner = hw.Auto(problem("table-poisson", epsilon=0.5), seed=3).run(20_000)
+    engine, result = learner._steered, learner.result()
+    assert engine.curved
+    own = unweighted_degrees(late_batches(engine.store.closed(), engine.began, 20_000), result.errors, result.most_df)
+    assert (result.df <= np.maximum(own, 2.0) * (1.0 + 1e-12)).all()
+    monkeypatch.setattr(reading, "unweighted_degrees", lambda *_: np.full(DIM, np.inf))
+    weighted = learner.result()
+    assert (result.df < 0.95 * weighted.df).any()
+    np.testing.assert_array_equal(result.df, np.clip(own, 2.0, weighted.df))
+    assert result.coefficient_status == weighted.coefficient_status
 
 
 @pytest.mark.parametrize("loss", ["linear", "logistic", "poisson"])

@@ -23,9 +23,9 @@ those that really are collinear among them.
 
 Weights also change what is known of a coefficient's degrees of freedom. Where a column shows in a few spells of rows,
 and the estimate is off, the batches that say so most count for least: what is left is spread over more batches, and has
-more degrees of freedom the further the estimate is off. So, of a loss that saturates, a coefficient is `rare`, too, if
-it has few of them by the batches' own Hessians (`rests_on_few`). These vary much less. (Far points have large Hessians
-under an exponential: there the weights are right.)
+more degrees of freedom the further the estimate is off. Those by the batches' own Hessians (`unweighted_degrees`) vary
+much less: of a loss that saturates a coefficient is `rare`, too, if it has few of them. Far points have large Hessians
+under an exponential, and the weights are right there; but a coefficient's t has the smaller ones of both.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ from halfwidth.equation import Equation, Sums
 from halfwidth.equation.errors import Errors
 from halfwidth.equation.jackknife import Deletions
 from halfwidth.equation.linear_algebra import whitening
-from halfwidth.equation.result import rare_below
 from halfwidth.errors import NotIdentified
 from halfwidth.kernels.arrays import Vector
 
@@ -111,8 +110,8 @@ def far(sums: Sums, root: Vector, errors: Vector, largest: Vector) -> NDArray[np
         return np.asarray((distance > (FAR * errors) ** 2) & (distance * largest > LOST))
 
 
-def rests_on_few(sums: Sums, errors: Errors, freedom: float) -> NDArray[np.bool_]:
-    """Which coefficients have few degrees of freedom if every batch counts in full, for the kernel of these errors.
+def unweighted_degrees(sums: Sums, errors: Errors, freedom: float) -> Vector:
+    """The degrees of freedom of the coefficients if every batch counts in full, for the kernel of these errors.
 
     The response leaves `freedom` of them to a coefficient that is known by all rows.
     """
@@ -122,7 +121,7 @@ def rests_on_few(sums: Sums, errors: Errors, freedom: float) -> NDArray[np.bool_
     shown = np.flatnonzero(np.diag(equation.A.sum(axis=0)) != 0.0)
     A = equation.A[:, shown][:, :, shown]
     deletions = Deletions.of(A, np.zeros(A.shape[:2]), whitening(A.sum(axis=0)))
-    few = np.zeros(sums.b.shape[1], dtype=bool)
+    found = np.full(sums.b.shape[1], np.inf)
     df = deletions.degrees_of_freedom(np.eye(len(shown)), errors.bandwidth)
-    few[shown] = df / (1.0 + df / freedom) < rare_below(errors.batches)
-    return few
+    found[shown] = df / (1.0 + df / freedom)
+    return found

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from halfwidth.equation import Equation, Sums
 from halfwidth.equation.errors import Errors
-from halfwidth.equation.result import rare_below
+from halfwidth.equation.result import FEWEST, rare_below
 from halfwidth.errors import NotEnoughData
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.autoregressive_bias import shortfall
@@ -23,7 +23,7 @@ from halfwidth.learners.auto import status
 from halfwidth.learners.auto.careful_result import careful_result, of_kernel, shown_only, with_doubt
 from halfwidth.learners.auto.curved_response import Curved
 from halfwidth.learners.auto.excitation import MOST_INFLATION, MOST_INFLATION_SESSIONS, Profile, drift
-from halfwidth.learners.auto.expanded import far, flat, late_batches, near_batches, rests_on_few
+from halfwidth.learners.auto.expanded import far, flat, late_batches, near_batches, unweighted_degrees
 from halfwidth.learners.auto.facts import Facts
 from halfwidth.learners.auto.feedback import Response
 from halfwidth.learners.auto.probes import nonlinearity, saturates
@@ -160,13 +160,16 @@ def _with_curved_doubts(
 ) -> AutoResult | GivenResult:
     """The result, with doubts of coefficients that may be held where a curved loss is flat (`expanded`)."""
     found = with_doubt(found, "not-settled", flat(every))
-    if not saturates(engine.moving.probed):
+    saturating = saturates(engine.moving.probed)
+    if saturating:
+        away, errors = found.params - engine.steering.origin, np.sqrt(np.diag(found.covariance) / found.n)
+        found = with_doubt(found, "not-settled", far(late, away, errors, largest))
+    if not (isinstance(found, GivenResult) and isinstance(found.errors, Errors)):
         return found
-    away, errors = found.params - engine.steering.origin, np.sqrt(np.diag(found.covariance) / found.n)
-    found = with_doubt(found, "not-settled", far(late, away, errors, largest))
-    if isinstance(found, GivenResult) and isinstance(found.errors, Errors):
-        found = with_doubt(found, "rare", rests_on_few(late, found.errors, found.most_df))
-    return found
+    degrees = unweighted_degrees(late, found.errors, found.most_df)
+    if saturating:
+        return with_doubt(found, "rare", degrees < rare_below(found.errors.batches))
+    return replace(found, df=np.where(found.df < FEWEST, found.df, np.clip(degrees, FEWEST, found.df)))
 
 
 @np.errstate(over="ignore", invalid="ignore")  # the equation refuses what is not finite
