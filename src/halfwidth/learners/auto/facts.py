@@ -43,3 +43,5 @@ class Facts:
     """How large a response may be, as a share of the Hessian, that was looked for and not seen."""
     alike: bool = False
     """Whether chunks were taken for unlike each other, and are not."""
+    steepness: float = 1.0
+    """By how many times what the Hessian says gradients change, from the linearisation point to the deployed theta."""

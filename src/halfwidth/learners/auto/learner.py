@@ -32,7 +32,7 @@ from halfwidth.learners.auto.observed import Observed
 from halfwidth.learners.auto.observed_result import observed_result
 from halfwidth.learners.auto.reading import steered_result
 from halfwidth.learners.auto.result import doubted_throughout
-from halfwidth.learners.auto.status import NO_STEPS
+from halfwidth.learners.auto.status import NO_STEPS, TOLD_HESSIAN
 from halfwidth.learners.auto.steered_sums import STEP
 from halfwidth.learners.learner_state import State, learner_schema, restored_learner
 from halfwidth.learners.trajectory import Seed
@@ -236,7 +236,7 @@ class Auto(Engines):
         told = self._mode == "ask"
         if not (self._steered.differences if self._steered is not None else self.differences):
             own = "Hessian" if self.problem.derivative == "hessian" else "Jacobian"
-            return "the Hessian that was told" if told else f"the problem's {own}"
+            return TOLD_HESSIAN if told else f"the problem's {own}"
         text = "differences of gradients on the same rows"
         return text if told or self.gradient_only else f"{text}, as the problem has no Hessian or Jacobian"
 

@@ -143,6 +143,11 @@ def _unseen(engine: Steered, response: Response) -> float:
     return max(share, 0.0) + 2.0 * error
 
 
+def _steepness(engine: Steered) -> float:
+    along, change, _ = engine.moving.swept.tolist()
+    return change / along if along > 0.0 else 1.0
+
+
 def _alike(sums: Sums) -> bool:
     """Whether batches next to each other are no more alike than others."""
     return neighbours(sums.H, sums.n) < max(ALIKE, 2.0 / math.sqrt(len(sums.n)))
@@ -210,6 +215,7 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
         drift=drift(engine.noise(sums.n), sums.n, sums.H) if response.kept > 0.0 and not response.unlike else 1.0,
         wander=0.0 if response.unlike else wander(own.H, own.n, response),
         quadratic=response.linear,
+        steepness=_steepness(engine),
         curved=curved.doubts(curved.shift(behind, R, plain.bse)),
         detect=engine.detect,
         unseen=_unseen(engine, response),

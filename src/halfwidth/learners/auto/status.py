@@ -11,6 +11,7 @@
 |                      | quadratic; or theta ran away when half of the rows were over                                |
 | `jumping-gradient`   | the gradient jumps: differences on a chunk say little about its mean field                  |
 | `long-dependence`    | where chunks are unlike each other: a kernel over batches leaves few degrees of freedom      |
+| `hessian-mismatch`   | of `ask` and `tell`: gradients change with theta by more, or less, than the told Hessian says|
 | `exact-fit`          | the batches of some coefficient do not differ, or by squares that underflow: no noise        |
 | `unidentified`       | no row has shown some coefficient: its interval is refused                                  |
 | `rare`               | of a coefficient: few batches hold what is known of it (`unequal`)                           |
@@ -34,6 +35,9 @@ MOST_CLIPPED, MOST_CLIPPED_UNUSED = 0.2, 0.4
 """Shares of clipped steps; the second where noise is correlated, J = 0 and the loss quadratic: no step matters then."""
 MOST_BENT = 0.3
 LATE, LATE_TRUNCATION = 0.2, 0.5
+TOLD_HESSIAN = "the Hessian that was told"
+MOST_MISMATCH = 0.15
+"""How far gradients may change by more, or less, than a Hessian that was told says."""
 
 
 def notes(facts: Facts, result: BatchesResult, kernel: str = "") -> tuple[str, ...]:
@@ -61,7 +65,7 @@ def notes(facts: Facts, result: BatchesResult, kernel: str = "") -> tuple[str, .
 def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
     """What speaks against the interval."""
     K = len(result.influences)
-    found: list[Flag] = []
+    found = _mismatch(facts)
     if K < FEW_BATCHES or facts.n_seen < 2 * facts.burn_in:
         enough = max(3 * facts.burn_in, facts.n_seen + max(FEW_BATCHES - K, 1) * facts.batch_rows)
         text = f"only {K} batches after {facts.n_seen:,} rows; feed more than {enough:,} rows"
@@ -114,3 +118,14 @@ def flags(facts: Facts, result: BatchesResult) -> tuple[Flag, ...]:
         )
         found.append(("unidentified", text))
     return tuple(found)
+
+
+def _mismatch(facts: Facts) -> list[Flag]:
+    if facts.curvature != TOLD_HESSIAN or abs(facts.steepness - 1.0) <= MOST_MISMATCH:
+        return []
+    text = (
+        f"gradients change with theta by {facts.steepness:.3g} times what the Hessian says. Tell the Hessian of the "
+        "same loss at request.points[1], summed over the same rows; if it is right, theta was deployed where the loss "
+        "is far from quadratic: start nearer to the solution (theta_0)"
+    )
+    return [("hessian-mismatch", text)]
