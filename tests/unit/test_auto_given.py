@@ -542,3 +542,16 @@ def test_a_far_row_of_several_columns_is_never_a_confident_wrong_number(at, monk
     wrong = learner.result()
     assert wrong.status == "ok"
     assert abs(wrong.params[1] - 0.5) > 20 * wrong.bse[1]
+
+
+def test_curvature_that_overflows_at_the_root_is_doubted_and_no_crash(monkeypatch):
+    """SciPy's own error about singular values came out of `result()`."""
+    world = problem("troubled-logistic", trouble="rare-column")
+    learner = Auto(world).consume(rows_of(world, 3_000))
+    d = world.dim
+    monkeypatch.setattr(
+        RowSample, "turned", lambda *_, **__: iter([(np.zeros(1, dtype=int), np.full((1, d, d), np.inf))])
+    )
+    root = learner._free.root()
+    assert not root.converged
+    assert np.isfinite(root.centre).all()

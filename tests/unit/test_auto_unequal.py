@@ -6,11 +6,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from numba import njit
 
 import halfwidth as hw
+from halfwidth.learners.auto import reading
 from halfwidth.learners.auto.feedback import Response
 from halfwidth.learners.auto.feedback_status import MOST_WANDER
-from halfwidth.learners.auto.unequal import WIDE, degrees_of_freedom, wander
+from halfwidth.learners.auto.unequal import WIDE, degrees_of_freedom, neighbours, wander
+from halfwidth.problems.row_losses import POISSON
 
 M, ROWS, TRUTH = 64, 30_000, np.array([-0.5, 0.7, 0.4])
 
@@ -114,3 +117,40 @@ def test_a_response_of_rows_that_change_slowly_is_doubted():
     assert told(X, 0.0, 2).status == "ok"  # negative control: nothing responds
     X[:, 2] = z + 0.02 * rng.standard_normal(ROWS)
     assert told(X, -1.0, 2).status == "ok"  # negative control: rows are alike
+
+
+def test_neighbours_are_compared_in_units_in_which_the_mean_hessian_is_the_identity():
+    """Slow twin, batch by batch; and the rows of a season, which are alike next to each other."""
+    rng = np.random.default_rng(5)
+    X, rows = rng.standard_normal((50, M, 2)) @ [[2.0, 1.0], [0.0, 0.1]], np.full(50, float(M))
+    H = squares(X)
+    values, vectors = np.linalg.eigh(H.sum(axis=0))
+    root = vectors / np.sqrt(values) @ vectors.T
+    away = [50.0 * root @ one @ root - np.eye(2) for one in H]
+    twin = sum(np.sum(a * b) for a, b in pairwise(away)) / sum(np.sum(a * a) for a in away)
+    assert neighbours(H, rows) == pytest.approx(twin)
+    assert abs(twin) < 3.0 / np.sqrt(50.0)
+    assert neighbours(seasonal(20 * M), np.full(60, float(M))) > 0.5
+    assert neighbours(np.tile(np.eye(2), (9, 1, 1)), np.ones(9)) == 1.0  # nothing differs
+    assert neighbours(np.tile(-np.eye(2), (9, 1, 1)), np.ones(9)) == 1.0
+
+
+@njit
+def draw_crossed(rng, theta, state, params, row):
+    """Counts with the log mean x'(0.5, 1, -1) + 0.8 (theta_1 - 1) x_2."""
+    row[0], row[1], row[2] = 1.0, rng.standard_normal(), rng.standard_normal()
+    eta = 0.5 + row[1] - row[2] + 0.8 * (theta[1] - 1.0) * row[2]
+    row[3] = rng.poisson(np.exp(min(eta, 20.0)))
+
+
+def test_a_response_that_was_looked_for_in_proportion_where_rows_are_alike_is_doubted(monkeypatch):
+    """Far from the root steps are clipped. Another response passed for none, up to 16 standard errors off."""
+    world = hw.Problem(3, POISSON.gradient, draw_crossed, row_size=4, hessian=POISSON.hessian)
+    learners = [hw.Auto(world, seed=seed).run(20_000) for seed in (0, 41, 45, 58)]
+    assert all(learner._steered.careful for learner in learners)
+    results = [learner.result() for learner in learners]
+    assert {result.status for result in results} == {"feedback-undecided"}
+    away = [np.abs((result.params - [0.5, 1.0, -1.0]) / result.bse).max() for result in results]
+    monkeypatch.setattr(reading, "_alike", lambda _: False)  # negative control
+    assert {learner.result().status for learner in learners} == {"ok"}
+    assert max(away) > 5.0
