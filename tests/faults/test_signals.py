@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 
 import numpy as np
 import pytest
@@ -19,6 +18,12 @@ CHUNK = 4_096
 ROUNDS = 4_000
 
 
+def listen():
+    """What a shell's background jobs, or `nohup`, ignore is not to be ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.fixture
 def running(tmp_path):
     """A run that reads rows from a pipe for as long as they come."""
@@ -27,10 +32,7 @@ def running(tmp_path):
     command += ["--every", str(CHUNK)]
     rng = np.random.default_rng(0)
     lines = [b"%.6f,%.6f\n" % (a, a + b) for a, b in rng.standard_normal((CHUNK, 2))]
-    usual = partial(
-        signal.signal, signal.SIGINT, signal.SIG_DFL
-    )  # a shell's background jobs ignore it, and so would we
-    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, bufsize=0, preexec_fn=usual) as process:
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1, bufsize=0, preexec_fn=listen) as process:
         process.stdin.write(b"a,y\n")
         yield process, checkpoint, b"".join(lines)
         process.kill()
