@@ -14,14 +14,21 @@ from halfwidth.inference import Diagnostics, NormalLaw, Result
 from halfwidth.learners.auto import curved_response, reading
 from halfwidth.learners.auto.curved_response import MOST_LOST, MOST_SHIFT, Curved
 from halfwidth.learners.auto.feedback import Response
+from halfwidth.learners.auto.instrument import Instrument
 from halfwidth.learners.auto.result import doubted_throughout
 from halfwidth.problems import problem
 
 M = 64
+SURE = Instrument(9.0, 9.0, 9.0, 9.0, False)
 
 
 def sigmoid(eta):
     return 1.0 / (1.0 + np.exp(-eta))
+
+
+def responding(J, **more):
+    """A response that the dither has confirmed."""
+    return Response(J, 1.0, 10.0, instrument=SURE, **more)
 
 
 def sums_of(H, R, rows, T=None):
@@ -69,28 +76,29 @@ def test_a_curved_response_of_known_share_is_taken_off_to_second_order():
     J = -k * H / 400.0
     change = sum(z @ (H @ z + r) for z, r in zip(moves, left, strict=True))
     swept = np.array([sum(z @ H @ z for z in moves), change, len(moves)])
-    curved = Curved.of(swept, 400, sums, Response(J, 1.0, 10.0, spread=moves.T @ moves))
+    curved = Curved.of(swept, 400, sums, responding(J, spread=moves.T @ moves))
     assert curved.bend == pytest.approx(k * k)
     plain, corrected = (np.abs(Equation.of(sums, J, bend=bend).solve()[0]).max() for bend in (0.0, curved.bend))
     assert corrected < 0.05 * plain
 
 
-def test_a_slope_that_is_mostly_noise_takes_as_little_off():
-    """Of 50 coefficients an insignificant J made k^2 a half: 4 to 6 standard errors of their sum, in each fifth run."""
+def test_a_response_that_is_not_detected_takes_nothing_off():
     H, R, J = np.tile(np.diag([2.0, 1.0]), (3, 1, 1)), np.ones((3, 2)), np.diag([-0.04, -0.02])
-    sums, swept = sums_of(H, R, [100.0] * 3), np.array([1.0, 1.0, 3.0])
-    sure, unsure = (Curved.of(swept, 100, sums, Response(J, kept, 9.0)) for kept in (1.0, 0.1))
-    assert unsure.bend == pytest.approx(0.1 * sure.bend)
-    assert sure.bend > 0.0
+    sums, swept = sums_of(H, R, [100.0] * 3), np.array([1.0, 0.7, 3.0])
+    unsure = Curved.of(swept, 100, sums, Response(J, 0.9, 9.0))
+    assert unsure.bend == 0.0
+    assert unsure.lost == pytest.approx(0.3)
+    assert Curved.of(swept, 100, sums, responding(J)).bend > 0.0  # negative control
 
 
 def test_an_insignificant_response_of_many_coefficients_moves_no_root(monkeypatch):
+    """An insignificant J of 50 coefficients made k^2 a half: 4 to 6 standard errors of their sum, in each fifth run."""
     world, direction, found = problem("seed-logistic", dim=50), np.ones(50), {}
     learners = [Auto(world, seed=seed).run(125_000) for seed in (5_004, 5_006, 5_000)]
     of = Curved.of
     for own in (True, False):
-        if not own:  # negative control: a response that is sure
-            monkeypatch.setattr(reading.Curved, "of", lambda *a: of(*a[:3], replace(a[3], kept=float(a[3].kept > 0.0))))
+        if not own:  # negative control: as if it were detected
+            monkeypatch.setattr(reading.Curved, "of", lambda *a: of(*a[:3], replace(a[3], instrument=SURE)))
         results = [learner.result().interval(direction=direction) for learner in learners]
         found[own] = [(i.estimate - world.theta_star.sum()) / i.std_error for i in results]
     assert np.abs(found[True]).max() < 2.0
@@ -107,7 +115,7 @@ def test_how_far_the_correction_moves_the_root_is_in_standard_errors_of_the_coef
 
 
 @pytest.mark.parametrize(
-    ("response", "along"), [(Response(np.eye(1), 0.0, 0.0), 1.0), (Response(np.eye(1), 1.0, 9.0), 0.0)]
+    ("response", "along"), [(Response(np.eye(1), 0.0, 0.0), 1.0), (Response(np.eye(1), 1.0, 9.0, instrument=SURE), 0.0)]
 )
 def test_without_a_response_or_a_theta_that_moves_nothing_is_taken_off(response, along):
     sums = sums_of(np.ones((2, 1, 1)), np.ones((2, 1)), [10.0, 10.0])
@@ -117,7 +125,7 @@ def test_without_a_response_or_a_theta_that_moves_nothing_is_taken_off(response,
 def test_a_column_that_no_row_has_shown_stays_out_of_it():
     H = np.tile(np.diag([1.0, 0.0]), (2, 1, 1))
     sums = sums_of(H, np.array([[1.0, 0.0]] * 2), [10.0, 10.0])
-    found = Curved.of(np.array([1.0, 0.9, 2.0]), 10, sums, Response(np.diag([-0.05, 0.0]), 1.0, 9.0))
+    found = Curved.of(np.array([1.0, 0.9, 2.0]), 10, sums, responding(np.diag([-0.05, 0.0])))
     assert found.bend == pytest.approx(0.25)
     assert found.lost == pytest.approx(0.1)
 

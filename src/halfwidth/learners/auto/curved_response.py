@@ -8,9 +8,9 @@ and g(.), H of the same rows of a chunk, every chunk shows what the loss itself 
 Data that shift by K x, K = -H^-1 J, as labels do that follow a forecast, add to the gradient what the loss leaves out
 at the distance K x: k^2 R, if K is as large as k in the directions in which theta moved,
 
-    k^2 = s tr(H K V K') / tr(H V),   V the covariance of x, or H^-1 where it is not known.
+    k^2 = tr(H K V K') / tr(H V),   V the covariance of x, or H^-1 where it is not known.
 
-The square of a K that is hardly significant is mostly that of its noise: s = 1 - d^2 / F, as steps use it (`feedback`).
+The square of a K that is hardly significant is mostly that of its noise: k = 0 unless the response is detected.
 So k^2 R is taken off the equation. That is exact to second order where K = k I, as it is where chunks are unlike each
 other (`probes`), and a guess for other responses: what data do at other thetas cannot be seen at one of them. Where it
 moves some coefficient by more than `MOST_SHIFT` standard errors, or where more than `MOST_LOST` of the curvature is
@@ -51,7 +51,7 @@ class Curved:
         K = inverted @ response.J[inside]
         V = inverted if response.spread is None else response.spread[inside]
         size = float(np.sum(H[inside] * V))
-        square = response.kept * float(np.sum(H[inside] * (K @ V @ K.T))) / size if size > 0.0 else 0.0
+        square = float(np.sum(H[inside] * (K @ V @ K.T))) / size if size > 0.0 and response.detected else 0.0
         return cls(square * rows / (chunks * chunk_rows), 1.0 - change / along)
 
     def shift(self, equation: Equation, R: Vector, errors: Vector) -> float:
