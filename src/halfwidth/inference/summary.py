@@ -12,6 +12,18 @@ from halfwidth.inference.tables import CoefficientTable, Summary
 if TYPE_CHECKING:
     from halfwidth.inference.result import Result
 
+_MOST_NAMED = 8
+_MEANINGS = {
+    "unidentified": "the rows do not tell it from the other coefficients: there is no interval. Feed rows that do, or "
+    "drop the column",
+    "rare": "few rows, or few stretches of rows, tell about it, and its error is uncertain. Feed rows that do",
+    "unstable": "it changes along the stream, and no one number describes it",
+    "not-settled": "it rests on rows that were expanded far from the estimate, or where the loss is flat. Feed more "
+    "rows, or start nearer to the solution (theta_0)",
+    "feedback-undecided": "it may respond to theta by more than the other coefficients do. Feed more rows",
+}
+"""What single coefficients are doubted for."""
+
 
 def result_summary(result: Result, level: float) -> Summary:
     """What the errors rest on, the coefficients, the notes and the warnings, in that order."""
@@ -19,9 +31,10 @@ def result_summary(result: Result, level: float) -> Summary:
     table = CoefficientTable(
         marked_names(result), result.params, result.bse, result.tvalues, result.pvalues, bounds, level
     )
-    critical = np.median(result.critical_values(np.eye(result.params.size), level))
+    critical = result.critical_values(np.eye(result.params.size), level)
+    usual = f"{np.nanmedian(critical):.3f}" if not np.isnan(critical).all() else "-"
     facts = [
-        f"method {result.method}, n = {result.n:,}, {result.law.name} law, critical value {critical:.3f}",
+        f"method {result.method}, n = {result.n:,}, {result.law.name} law, critical value {usual}",
         *_facts(result),
     ]
     return Summary(facts, table, [*(f"note: {text}" for text in result.diagnostics.notes), *warning_lines(result)])
@@ -36,7 +49,19 @@ def marked_names(result: Result) -> list[str]:
 def warning_lines(result: Result) -> list[str]:
     """What speaks against the run, then against single coefficients."""
     run = [f"warning ({name}): {text}" for name, text in result.diagnostics.flags]
-    return run + [f"! {line}" for line in result.diagnostics.coefficient_advice]
+    return run + [f"! {line}" for line in result.diagnostics.coefficient_advice or _advice(result)]
+
+
+def _advice(result: Result) -> list[str]:
+    """What the flags of coefficients mean, where a method does not say so itself."""
+    own = result.diagnostics.coefficient_flags
+    found = []
+    for flag, text in _MEANINGS.items():
+        names = [name for name, flags in zip(result.coefficient_names, own, strict=bool(own)) if flag in flags]
+        if names:
+            more = f" and {len(names) - _MOST_NAMED} others" if len(names) > _MOST_NAMED else ""
+            found.append(f"{flag}: {', '.join(names[:_MOST_NAMED])}{more}: {text}")
+    return found
 
 
 def coefficient_rows(result: Result, level: float) -> list[dict[str, Any]]:

@@ -106,8 +106,8 @@ class Engines(OwnResult):
             raise InputError(NO_PROBLEM)
         if self._mode not in ("", mode):
             raise InputError(
-                f"this learner was driven by {_MODES[self._mode]} and cannot go on by {_MODES[mode]}: given rows "
-                "cannot respond to theta, others may, and what is computed differs. Make a new learner"
+                f"this learner was driven by {_MODES[self._mode]} and cannot go on by {_MODES[mode]}: what is "
+                "computed differs, and so does whether data may respond to theta. Make a new learner"
             )
 
     @property
