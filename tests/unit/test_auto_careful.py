@@ -10,6 +10,7 @@ import pytest
 import halfwidth as hw
 from halfwidth.equation import Equation
 from halfwidth.errors import BadState
+from halfwidth.learners.auto import steered
 from halfwidth.learners.auto.careful_result import _with_far, careful_result
 from halfwidth.learners.auto.proportional import Proportion
 from halfwidth.learners.auto.reading import batch_means_result
@@ -48,6 +49,14 @@ def test_where_chunks_are_alike_it_is_not_careful():
     for world in (problem("performative-mean", dim=3), problem("ar-linear", dim=20), problem("seed-logistic", dim=20)):
         learner = hw.Auto(world, seed=1).run(20_000)
         assert not learner._steered.careful
+
+
+def test_the_first_steps_of_a_wide_problem_say_nothing_about_chunks(monkeypatch):
+    """With fewer rows than two or three for a coefficient the mean Hessian is nearly singular: any step overshoots."""
+    wide = problem("iid-linear", dim=256)
+    assert not hw.Auto(wide, seed=2).run(20 * 128)._steered.careful
+    monkeypatch.setattr(steered, "KNOWN_ROWS", 0.0)
+    assert hw.Auto(wide, seed=2).run(20 * 128)._steered.careful
 
 
 def test_it_begins_again_where_steps_are_clipped_and_stays_careful():

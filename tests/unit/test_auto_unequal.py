@@ -34,6 +34,10 @@ def test_degrees_of_freedom_are_those_of_independent_scores():
         shares = np.array([inverse[j] @ one @ inverse[j] for one in H])
         assert found == pytest.approx(shares.sum() ** 2 / np.square(shares).sum())
     assert degrees_of_freedom(np.tile(np.eye(2), (12, 1, 1))) == pytest.approx([12.0, 12.0])
+    with_absent = np.zeros((40, 4, 4))
+    with_absent[np.ix_(range(40), [0, 1, 3], [0, 1, 3])] = H
+    shown = np.array([True, True, False, True])
+    np.testing.assert_allclose(degrees_of_freedom(with_absent, shown), degrees_of_freedom(H), rtol=1e-12)
 
 
 def test_a_coefficient_has_the_batches_that_tell_it_from_the_others():

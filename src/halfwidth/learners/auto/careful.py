@@ -44,6 +44,9 @@ from halfwidth.learners.auto.unseen import filled_up, with_hidden
 
 UNLIKE = 0.3
 """The share of clipped steps from which on the engine is careful."""
+KNOWN_ROWS = 2.5
+"""So many rows for each coefficient have to come before a clipped step counts: the mean Hessian of fewer is nearly
+singular, and steps along it overshoot whatever the rows."""
 COLLAPSED, FLATTER = 0.05, 0.5
 """Of the curvature that the first rows showed: where no more is left, half as many clipped steps are enough, and a root
 is no better than theta_0."""

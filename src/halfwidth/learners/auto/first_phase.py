@@ -31,7 +31,8 @@ from halfwidth.learners.auto.steered_sums import BATCH_CHUNKS
 from halfwidth.learners.auto.steps import SHRINK
 
 _WIDER = 4.0
-_FORGET = 0.75
+_FORGET, _FULL_ROWS = 0.75, 8.0
+"""How much of the mean Hessian is kept from chunk to chunk: it has at least so many rows for each coefficient."""
 _SETTLING_CHUNKS, _FALLING = 4, 0.5
 _LEVEL, _MOST_SETTLING = 1.2, 16
 FAR_START = 0.01
@@ -49,7 +50,7 @@ class FirstPhase(CarefulSteering):
     def _moved(self, hidden: NDArray[np.bool_], gradient: Vector) -> None:
         """The first phase: theta is the linearisation point; the mean Hessian forgets, unless steps are careful."""
         s, last = self.steering, self.moving.H
-        kept = 1.0 if self.careful else _FORGET
+        kept = 1.0 if self.careful else max(_FORGET, 1.0 - self.m / (_FULL_ROWS * self.dim))
         self.hessian_sum = kept * self.hessian_sum + last
         self.hessian_rows = kept * self.hessian_rows + self.m
         self.store.clear()

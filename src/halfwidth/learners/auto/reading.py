@@ -82,7 +82,7 @@ def batch_means_result(
 def _flags(sums: Sums, shown: NDArray[np.bool_]) -> tuple[tuple[str, ...], ...]:
     """Of every coefficient: whether no row has shown it, or few batches."""
     degrees = np.zeros(len(shown))
-    degrees[shown] = degrees_of_freedom(sums.H[:, shown][:, :, shown])
+    degrees[shown] = degrees_of_freedom(sums.H, shown)
     few = rare_below(len(sums.n))
     both = zip(shown, degrees, strict=True)
     flags = tuple(("rare",) * bool(own < few) if seen else ("unidentified",) for seen, own in both)

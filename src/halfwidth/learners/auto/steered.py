@@ -46,7 +46,7 @@ from halfwidth.errors import Diverged, NotIdentified
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.arguments import APPEARED, EXCURSION, NOT_FINITE
-from halfwidth.learners.auto.careful import REFRESHED
+from halfwidth.learners.auto.careful import KNOWN_ROWS, REFRESHED
 from halfwidth.learners.auto.engine_schemas import WEIGHED_CHUNKS
 from halfwidth.learners.auto.first_phase import FirstPhase
 from halfwidth.learners.auto.steps import SHRINK
@@ -81,7 +81,8 @@ class Steered(FirstPhase):
         self.excitation.add(self.m * self._noise(done))
         self.k += done * self.m
         self.chunks += done
-        self.clipped += clipped
+        if self.k > KNOWN_ROWS * self.dim:
+            self.clipped += clipped
         self.gain.advance(done)
         self.store.note()
         self.turn, self.whole = self.turn + done, max(self.whole - done, 0)

@@ -25,6 +25,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfwidth.equation.linear_algebra import inverse
 from halfwidth.errors import NotIdentified
@@ -34,13 +35,14 @@ from halfwidth.learners.auto.feedback import Response
 WIDE = 128
 
 
-def degrees_of_freedom(H: Vector) -> Vector:
-    """Of every coefficient, from the Hessians of batches (K, d, d) that have shown it."""
-    shares = np.abs(np.diagonal(H, axis1=1, axis2=2))
-    if H.shape[1] <= WIDE:
+def degrees_of_freedom(H: Vector, shown: NDArray[np.bool_] | slice = slice(None)) -> Vector:
+    """Of the coefficients that some batch has shown, from the Hessians of batches (K, d, d)."""
+    shares = np.abs(np.diagonal(H, axis1=1, axis2=2))[:, shown]
+    if shares.shape[1] <= WIDE:
+        inside = H[:, shown][:, :, shown]
         with suppress(NotIdentified):
-            inverted = inverse(H.sum(axis=0))
-            shares = np.abs(np.einsum("ji,kil,jl->kj", inverted, H, inverted, optimize=True))
+            inverted = inverse(inside.sum(axis=0))
+            shares = np.abs(np.einsum("ji,kil,jl->kj", inverted, inside, inverted, optimize=True))
     shares = shares / np.maximum(shares.max(axis=0), 1e-300)
     return np.asarray(np.square(shares.sum(axis=0)) / np.maximum(np.square(shares).sum(axis=0), 1e-300))
 
