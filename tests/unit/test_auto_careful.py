@@ -193,13 +193,14 @@ def test_columns_of_other_sizes_are_no_excursions():
 def test_far_from_the_root_a_coefficient_rests_on_the_kind_of_response():
     plain = hw.Auto(problem("table-linear", epsilon=0.5), seed=3).run(30_000).result()
     se, none = plain.bse, np.zeros((6, 6))
-    slopes = np.where(np.arange(len(se)) == 1, 10.5 * se, 9.5 * se)
-    doubted = _with_far(plain, slopes, none)
+    slopes = np.where(np.arange(len(se)) == 1, 14.5 * se, 13.5 * se)
+    doubted = _with_far(plain, slopes, none, 0.5)
     assert "not-settled" in doubted.diagnostics.coefficient_flags[1]
     assert not any("not-settled" in flags for flags in doubted.diagnostics.coefficient_flags[2:5])
     by_the_share = np.diag(0.5 * plain.n * se**2)  # half of the variance is that of the share: less is left without it
-    flags = _with_far(plain, slopes, by_the_share).diagnostics.coefficient_flags
+    flags = _with_far(plain, slopes, by_the_share, 0.5).diagnostics.coefficient_flags
     assert all("not-settled" in own for own in flags[1:5])
+    assert all("not-settled" in own for own in _with_far(plain, slopes, none, 0.0).diagnostics.coefficient_flags[1:5])
 
 
 def test_a_share_that_is_not_sure_is_allowed_for():

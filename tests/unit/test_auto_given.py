@@ -10,6 +10,7 @@ from numba import njit
 from halfwidth import Auto, Problem
 from halfwidth.equation import Equation
 from halfwidth.equation.wide_errors import WideErrors
+from halfwidth.errors import NotIdentified
 from halfwidth.learners.auto import at_root, chunk_minimum, difference_widths, given, given_reading, given_root, stores
 from halfwidth.learners.auto.field import DifferencedField, JacobianField, StaticField, field_of
 from halfwidth.learners.auto.row_sample import RowSample
@@ -512,6 +513,15 @@ def test_rows_without_noise_are_an_exact_fit(gradient_only, scale, noise, named)
     rows = np.column_stack([np.ones(20_000), Z, y])
     result = Auto(problem("iid-linear", dim=3), gradient_only=gradient_only).consume(rows).result()
     assert (result.status == "exact-fit") == named, (result.status, result.bse)
+
+
+def test_a_gradient_that_writes_nothing_is_refused():
+    def returns(theta, row, params, grad):
+        return (row[:2] @ theta - row[2]) * row[:2]
+
+    rows = np.random.default_rng(0).standard_normal((3_000, 3))
+    with pytest.raises(NotIdentified, match=r"any of 3,000 rows.*last argument"):
+        Auto(Problem(2, returns, row_size=3)).consume(rows).result()
 
 
 def test_equal_rows_and_a_level_without_noise_are_an_exact_fit():

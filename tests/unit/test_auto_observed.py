@@ -112,13 +112,16 @@ def test_feedback_that_theta_shows_on_its_way_is_corrected_for():
     assert sum(result.interval().covers(root).all() for result, root in naive) <= 5
 
 
-@pytest.mark.parametrize("scale", [1.0 / 64.0, 0.25, 2.0, -1.0], ids=["mean", "quarter", "double", "negated"])
+SCALES = {"mean": 1.0 / 64.0, "quarter": 0.25, "double": 2.0, "mean-gradients": 64.0, "negated": -1.0}
+
+
+@pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
 def test_a_hessian_that_gradients_contradict_is_doubted(scale):
     """Doubled, such runs were ok, and up to 8 standard errors off; a mean made intervals 64 times too wide."""
     found = [names(told(seed, SKEWED, 0.2, scale=scale, feedback="none")[0]) for seed in range(20)]
     assert all("hessian-mismatch" in one for one in found)
     found = [names(told(seed, SKEWED, 0.2, scale=scale)[0]) for seed in range(20)]
-    expected = "hessian-mismatch" if 0.0 < scale < 0.2 else "feedback-rejected" if scale < 0.0 else None
+    expected = "feedback-rejected" if scale < 0.0 else None if 0.2 < scale < 10.0 else "hessian-mismatch"
     assert expected is None or all(expected in one for one in found)
 
 

@@ -81,7 +81,10 @@ class Conversation:
     def tell(self, request: Request, gradients: ArrayLike, hessian: ArrayLike | None) -> Vector:
         """Take in what the rows of the open request say; returns where the step led, before anything else is done."""
         if request is not self._open:
-            raise InputError("request must be the one that ask() gave last, told once; ask again")
+            raise InputError(
+                "request must be the one that ask() gave last, and be told once: this one was told before, or is of "
+                "before a resume, or of another learner; ask again"
+            )
         engine, (plan, notes, cursor) = self.engine, self._planned()
         sums = self._told.gradients[: len(request.points)]
         add_up(gradients, self._every, sums)
@@ -90,8 +93,8 @@ class Conversation:
             engine.use_hessian()
             plan.differences[:] = 0.0
         if (H is None) != engine.differences:
-            rule = "be given with every tell, or with none from the first on"
-            raise InputError.of("hessian", rule, "none" if H is None else "one")
+            others = "all before it had one" if H is None else "none before it had one"
+            raise InputError(f"hessian must be given with every tell, or with none from the first on; {others}")
         if H is not None:
             if not self._checked:
                 self._check_sums(request, sums, H)
@@ -122,8 +125,10 @@ class Conversation:
         self._means, self._mean_of = (self._means + 1 if name == self._mean_of else 1), name
         if self._means == MANY_MEANS:
             self._means -= 1
-            rule = f"be summed over the {rows} rows; gradients change by {changed:.3g} times what the Hessian says"
-            raise InputError.of(name, rule, "what looks like a mean")
+            raise InputError(
+                f"{name} must be summed over the {rows} rows of the request; got what looks like a mean: gradients "
+                f"change by {changed:.3g} times what the Hessian says"
+            )
 
     def settle(self, event: int = FINE) -> None:
         """Do what is due after the chunks that were told, the last of which ended in the event."""
@@ -180,7 +185,8 @@ def told_sums(gradients: ArrayLike, dim: int) -> tuple[Vector, int]:
     if array.ndim != 2 or array.shape[1] != dim or not len(array):
         raise InputError.of("gradients", f"have shape (rows, {dim})", array.shape)
     if not np.isfinite(array).all():
-        raise InputError.of("gradients", "be finite", float(array[~np.isfinite(array)][0]))
+        row, column = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise InputError.of("gradients", "be finite", f"{array[row, column]} in row {row}, column {column}")
     return np.asarray(array.sum(axis=0)), len(array)
 
 

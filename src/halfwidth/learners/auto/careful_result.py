@@ -7,7 +7,9 @@ error of k, which the dither has measured, adds var k times the square of dc / d
 came out too low makes it too small: its square is multiplied by that of (1 - k) / (1 - k - 2 s), s the error of k.
 
 Where dc / dk is more than `FAR` times the error that is left when k is known, theta was deployed so far from the root
-that a response of another kind, which the dither need not show, would matter: such a coefficient is `not-settled`. One
+that a response of another kind, which the dither need not show, would matter: such a coefficient is `not-settled`. As
+(1 - k) dc / dk is the distance of the deployed thetas from the estimate, that is two of its errors more: otherwise the
+doubt would choose runs by how far their estimates are off. One
 that seems to respond by more than k (`proportional`) is `feedback-undecided`: its error may be far too small. Standard
 errors are in proportion to 1 / (1 - k): the relative variance v = var k / (1 - k)^2 leaves 1 / (2 v) degrees of
 freedom, and makes their squares 1 + 3 v times as large on average; what is left of a coefficient's own degrees of
@@ -39,7 +41,7 @@ from halfwidth.learners.auto.excitation import Profile
 from halfwidth.learners.auto.feedback import Response
 from halfwidth.learners.auto.result import AutoResult, GivenResult
 
-FAR = 10.0
+FAR, _OWN_ERRORS = 10.0, 2.0
 
 
 def shown_only(equation: Equation) -> tuple[Equation, NDArray[np.bool_]]:
@@ -84,7 +86,7 @@ def careful_result(
         symmetric = Equation(0.5 * (inside.A + np.swapaxes(inside.A, 1, 2)), inside.B, inside.rows)
         found = Jackknifed.of(symmetric, symmetric.centred_residuals(symmetric.solve()[0]))
         result = _jackknifed(found, shown, extra, plain, freedom)
-    result = with_doubt(_with_far(result, slopes, extra), "feedback-undecided", more)
+    result = with_doubt(_with_far(result, slopes, extra, response.share), "feedback-undecided", more)
     if saturating and response.proportion is not None:
         result = replace(result, covariance=response.proportion.shortfall**2 * result.covariance)
     return result
@@ -100,10 +102,13 @@ def of_kernel(found: AutoResult | GivenResult, batch_rows: int) -> tuple[str, tu
     return note, () if doubt is None else (doubt,)
 
 
-def _with_far(result: AutoResult | GivenResult, slopes: Vector, extra: Vector) -> AutoResult | GivenResult:
+def _with_far(
+    result: AutoResult | GivenResult, slopes: Vector, extra: Vector, share: float
+) -> AutoResult | GivenResult:
     """The result, with a doubt for the coefficients that rest on the response being in proportion."""
+    most = FAR + _OWN_ERRORS / (1.0 - share)
     with np.errstate(invalid="ignore"):
-        far = np.abs(slopes) > FAR * np.sqrt(np.diag(result.covariance - extra) / result.n)
+        far = np.abs(slopes) > most * np.sqrt(np.diag(result.covariance - extra) / result.n)
     return with_doubt(result, "not-settled", far)
 
 

@@ -120,7 +120,7 @@ GIVEN_SCHEMA = Schema(
 )
 OBSERVED_SCHEMA = Schema(
     "auto-observed",
-    4,
+    5,
     {
         "m": Whole(1, 1 << 40, doc="rows of a call"),
         "origin": Array(("dim",), doc="the theta of the first call"),

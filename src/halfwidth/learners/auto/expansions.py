@@ -3,7 +3,10 @@
 Batch k has the mean Jacobian A_k per row, and was told u_k away from the centre. With A* the Jacobian at the root, to
 second order the equation of rows that are expanded at root + u is off by (A_k - A*) u / 2, and the centre by
 
-    delta = (sum n_k A_k)^-1 sum n_k (A_k - A*) u_k / 2.
+    delta = (sum n_k A_k)^-1 sum [n_k (A_k - A*) u_k + W_k] / 2,
+
+W_k the sum of (Hessian - A_k) times theta over the calls of batch k: theta that follows its noise about the root is on
+average at it, and leaves out what a curved loss makes of its variance.
 
 A* is read off by least squares of A_k on s_k, how far u_k goes along the mean of u, at s = 0: delta is linear in the
 A_k, and what that regression leaves gives its standard error. Where a slope J of the feedback is used, it was fitted to
@@ -32,10 +35,11 @@ _ROUNDING = 1e-12
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # errors of 0 are another doubt
-def left_out(equation: Equation, away: Vector, covariance: Vector, fitted: bool) -> float:
+def left_out(equation: Equation, away: Vector, within: Vector, covariance: Vector, fitted: bool) -> float:
     """By how many standard errors expansions may have moved some coefficient.
 
-    `away` (K, d) has the u_k, `covariance` is that of the centre, per row, and `fitted` says whether J is used.
+    `away` (K, d) has the u_k, `within` the W_k, `covariance` is that of the centre, per row, and `fitted` says whether
+    J is used.
     """
     rows, K, n = equation.rows, len(equation.rows), float(equation.rows.sum())
     A, total = equation.A / rows[:, None, None], equation.rows @ away
@@ -56,9 +60,9 @@ def left_out(equation: Equation, away: Vector, covariance: Vector, fitted: bool)
     z = weights[:, None] * away - np.outer(at_root, weights @ away)
     if fitted:
         z += 2.0 * np.outer(at_root - rows / n, total)
-    parts = (A @ z[:, :, None])[:, :, 0]
+    parts = (A @ z[:, :, None])[:, :, 0] + within
     slope = np.tensordot(rows * centred / spread, A, 1)
-    noise = parts - z @ mean.T - centred[:, None] * (z @ slope.T)
+    noise = parts - z @ mean.T - centred[:, None] * (z @ slope.T) - np.outer(rows / n, within.sum(axis=0))
     solved = 0.5 * inverse(mean).T / n
     errors = np.sqrt(np.diag(covariance) / n)
     delta = np.abs(parts.sum(axis=0) @ solved) / errors

@@ -76,6 +76,8 @@ from halfwidth.learners.auto.slopes import TINY, Slope, climbs, gain_of, is_slow
 
 LARGE_GAIN, LARGEST_GAIN = 10.0, 15.0
 _ENOUGH_RENEWALS, _RENEWALS_PER_GAIN = 96.0, 32.0
+LOW, MOST_SHORTFALL = 1.15, 1.5
+"""A slow response may be so many times what the trace shows of it; by how much errors allow for that."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ class Response:
     """What the dither says of the share k, where J_c = -k H_c on every chunk."""
     unlike: bool = False
     """Whether chunks are unlike each other: only a response in proportion is looked for."""
+    shortfall: float = 1.0
+    """How much larger the gain is if a slow response was measured as low as it may have been."""
     linear: bool = False
     """Whether gradients were seen to be linear in theta."""
 
@@ -168,7 +172,8 @@ class Response:
         """What the covariance of these batches' centre is multiplied by, since J is estimated and not known."""
         linear = self.settled and self.linear and self.proportion is None
         more = added(len(centre), 4.0 * self.freedom) if linear else 0.0
-        return (1.0 + self.leverage(sums, centre)) / (1.0 + more - self.taken(sums))
+        low = min(self.shortfall, MOST_SHORTFALL) ** 2
+        return low * (1.0 + self.leverage(sums, centre)) / (1.0 + more - self.taken(sums))
 
     def leverage(self, sums: Sums, centre: Vector) -> float:
         """By which share an error of J adds to the variance of these batches' root, near this centre; 0 if unknown."""
@@ -207,7 +212,8 @@ def regress(moments: Moments, hessian: Vector, chunk_rows: int, excited: bool = 
     if too_large or climbs(hessian, J):
         return Response(none, 0.0, evidence, gain, rejected=True, instrument=instrument)
     how = (strength_of(hessian, J), seen.memory_chunks, freedom, None if slow else seen.spread)
-    return Response(J, kept, evidence, gain, False, R, instrument, *how)
+    low = max(gain_of(hessian, LOW * J) / gain, 1.0) if slow else 1.0
+    return Response(J, kept, evidence, gain, False, R, instrument, *how, shortfall=low)
 
 
 def in_proportion(sums: ShareSums, hessian: Vector, chunk_rows: int) -> Response:

@@ -8,7 +8,9 @@
 |                      | or theta ran away before it did. Or none is seen, but one of 0.35 of the Hessian is within   |
 |                      | two standard errors of what is; or it was looked for as where chunks are unlike, and these   |
 |                      | are alike (`unequal`)                                                                       |
-| `slow-feedback`      | the dither shows less than a sixteenth of the response that theta's own motion shows         |
+| `slow-feedback`      | the dither shows less than a sixteenth of the response that theta's own motion shows; or the |
+|                      | response lasts for more than two chunks, and errors would be half as large again if it were  |
+|                      | as much larger as it may be measured low                                                     |
 | `curved-response`    | batches in which the deployed theta was noisier say something else, beyond chance; or theta |
 |                      | moved so far that a response which follows the loss is curved there (`curved_response`)     |
 | `rows-changed`       | the Hessian is another than where the feedback was measured, or changes slowly (`unequal`)   |
@@ -19,18 +21,21 @@ from __future__ import annotations
 import math
 
 from halfwidth.learners.auto.facts import Facts, Flag
-from halfwidth.learners.auto.feedback import LARGE_GAIN, LARGEST_GAIN, Response
+from halfwidth.learners.auto.feedback import LARGE_GAIN, LARGEST_GAIN, MOST_SHORTFALL, Response
+from halfwidth.learners.auto.instrument import SURE
 
 FEW_RENEWALS = 64.0
 MOST_DRIFT, MOST_WANDER = 1.25, 0.2
 MOST_UNSEEN = 0.35
 """The share of the Hessian by which data may respond, unseen, before intervals that leave it out are doubted."""
+LONG_MEMORY = 2.25
+"""In chunks: from here on the trace of theta, which forgets at its own speed, is no longer the response's."""
 SLOWEST = 16.0
 """A response that lasts for ten chunks shows some 16 times as much in theta's own motion as in signs that alternate."""
 
 
-def feedback_note(seen: Response) -> str:
-    """What is known of the feedback, in words."""
+def feedback_note(seen: Response, unseen: float = 0.0) -> str:
+    """What is known of the feedback, in words; one as large as `unseen` may be there where none is seen."""
     if seen.evidence == 0.0:
         return f"feedback: not seen; that takes {2 * len(seen.J) + 8:,} chunks, and a theta that moves: no correction"
     if seen.proportion is not None:
@@ -40,14 +45,17 @@ def feedback_note(seen: Response) -> str:
         return f"{kind} ({share}): {'not ' if seen.rejected else ''}corrected"
     evidence = f"F = {seen.evidence:.2f} times its value without feedback"
     if seen.instrument is not None:
-        evidence += f"; dither {seen.instrument.T:.1f}, {seen.instrument.N:.1f} expected of feedback"
+        z = f"dither z = {seen.instrument.T:.1f}, {seen.instrument.N:.1f} expected of feedback"
+        evidence += f"; {z}, detected from {SURE:.1f} on"
     if seen.kept > 0.0:
         kind = "the data respond to theta" if seen.detected else "the data may respond to theta"
-        return f"{kind} ({evidence}): corrected, by a slope seen over {seen.renewals:.0f} renewals"
+        size = f"strength {seen.strength:.2f}, from theta's having moved about {seen.renewals:.0f} times"
+        return f"{kind} ({evidence}): corrected; {size}"
     if seen.denied:
         return f"noise stays correlated for longer than a chunk, no feedback ({evidence}): no correction"
     small = "a response within chance" if seen.suspected and not seen.rejected else "no significant feedback"
-    return f"{small} ({evidence}): no correction"
+    excluded = f"; one of up to {unseen:.2f} of the Hessian is not excluded" if 0.0 < unseen < math.inf else ""
+    return f"{small} ({evidence}): no correction{excluded}"
 
 
 def feedback_flags(facts: Facts) -> list[Flag]:
@@ -100,6 +108,13 @@ def feedback_flags(facts: Facts) -> list[Flag]:
         text = (
             f"the data respond to theta, but so slowly that the dither shows {seen.T:.1f} of {seen.N:.0f} expected: "
             "the response may last longer than can be followed, and a bias is likely left. Feed many more rows"
+        )
+        return [("slow-feedback", text)]
+    if response.shortfall > MOST_SHORTFALL and response.memory_chunks > LONG_MEMORY:
+        text = (
+            f"the data respond to theta over some {response.memory_chunks * facts.chunk_rows:,.0f} rows, and nearly "
+            "cancel the gradient: a response that slow is measured a little low, and the interval is likely too short. "
+            "Deploy each theta for more rows (chunk_rows)"
         )
         return [("slow-feedback", text)]
     if text := _rows_changed(facts):

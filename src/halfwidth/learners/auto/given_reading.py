@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfwidth.equation import Equation
-from halfwidth.equation.errors import Errors, jackknife_errors
+from halfwidth.equation.errors import Errors, jackknife_errors, unseen
 from halfwidth.equation.field_errors import field_errors
 from halfwidth.equation.information_store import is_unequal, readable
 from halfwidth.equation.prefix import prefix_trail
 from halfwidth.equation.result import FEWEST
 from halfwidth.equation.stability import stability
 from halfwidth.equation.wide_errors import WIDE, WideErrors, wide_errors
+from halfwidth.errors import NotIdentified
 from halfwidth.inference import Diagnostics
 from halfwidth.inference.batch_result import in_pairs
 from halfwidth.inference.student_law import StudentLaw
@@ -52,10 +53,34 @@ class Jackknifed(NamedTuple):
         return cls(errors, along.covariance(), df, along.undetermined, deleted.influences, deleted.information)
 
 
+def _check_written(engine: GivenRows) -> None:
+    """Refuse a smooth gradient that never changes with theta, as that of a function which returns it does not."""
+    if not engine.rough and not engine.store.curvature().any():
+        raise NotIdentified(
+            f"the gradient did not change with theta on any of {engine.store.rows:,} rows. Check that it writes into "
+            "its last argument, grad[:] = ..., that it uses theta, and that the columns it looks at are not all zero",
+            "unidentified",
+        )
+
+
+def _outweighed(equation: Equation, found: Jackknifed) -> NDArray[np.bool_]:
+    """Which columns have a few huge values, so that one batch alone knows them, or none has any curvature at the root.
+
+    Under a curved loss such a coefficient may stand anywhere, and the others are those that belong to it.
+    """
+    if isinstance(found.errors, WideErrors):
+        return np.zeros(len(found.df), dtype=np.bool_)
+    curvatures = np.diagonal(equation.A, axis1=1, axis2=2)
+    lone = found.undetermined & ~unseen(found.errors.whitened, np.eye(len(found.df)))
+    alone = lone & (np.count_nonzero(curvatures, axis=0) > 1)
+    return np.asarray(alone | (found.undetermined & (curvatures.sum(axis=0) < 0.0)))
+
+
 @np.errstate(over="ignore", invalid="ignore")  # the equation refuses what is not finite
 def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
     """What renewable Newton says now, rows of the open chunk included."""
     engine = engine.whole()
+    _check_written(engine)
     root = engine.root()
     n, dim = engine.store.rows, len(root.centre)
     equation = engine.at_root(root.centre)
@@ -65,6 +90,8 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
     residuals = equation.centred_residuals(np.zeros(dim))
     found = Jackknifed.of(equation, residuals, None if engine.without_loss else 0.5 * (information + information.T))
     errors, hidden = found.errors, found.undetermined
+    if not (engine.linear or engine.without_loss) and _outweighed(equation, found).any():
+        root = root._replace(converged=False)
     df = np.where(hidden, 0.0, found.df)
     refused = hidden | (df < FEWEST)
     covariance = n * found.covariance

@@ -183,7 +183,7 @@ def _settled(known: Known) -> Flag | None:
     return (
         "not-settled",
         f"rows were expanded too far from the estimate for one pass to put it right: coefficients may be off by {size}"
-        ". Start nearer to the solution (theta_0: the estimate of this pass), or shuffle the rows",
+        ". Start nearer to the solution (theta_0: this pass's estimate), shuffle the rows, or transform huge values",
     )
 
 

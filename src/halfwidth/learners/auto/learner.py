@@ -174,6 +174,8 @@ class Auto(Engines):
                 deployed = check_vector("theta", theta, self.problem.dim)  # type: ignore[arg-type]  # None is refused
                 self._observe(deployed, gradients, hessian)
             else:
+                if not isinstance(request, Request):
+                    raise InputError("request must be what ask() gave; a theta of your own is told by name, theta=...")
                 if not self._mode:
                     raise InputError("request must be the one that ask() gave last; ask first")
                 self._enter("ask")

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfwidth.equation import BatchStore, Sums, restored_store
-from halfwidth.errors import InputError
+from halfwidth.errors import Diverged, InputError
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto.absorb import follow
 from halfwidth.learners.auto.engine_schemas import OBSERVED_SCHEMA, REMEMBERED
@@ -76,6 +76,7 @@ class Observed:
         store.sums.H[at] += hessian
         store.sums.b[at] += hessian @ offset - gradient
         store.sums.T[at] += rows * offset
+        store.sums.U[at] += hessian @ offset
         store.sums.n[at] += rows
         store.note()
         page = self.notes.blank()
@@ -115,6 +116,8 @@ class Observed:
 
     def seen(self, detect: bool) -> Seen:
         """The feedback as it is seen now, or only k where it is not looked for."""
+        if not np.isfinite(self._so_far()).all():
+            raise Diverged("the thetas and gradients that were told are too large for their squares; scale the columns")
         hessian = self.store.curvature() / self.store.rows
         moments = self.moments(hessian, late=False)
         response = Response(np.zeros_like(hessian), 0.0, 0.0)

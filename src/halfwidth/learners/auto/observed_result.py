@@ -9,20 +9,23 @@
 |                      | follows its noise about the root, and above 1,000 where it stays far away. Or none is seen,  |
 |                      | but data that respond by a quarter of the Hessian are within two standard errors of what is: |
 |                      | then intervals would be a quarter too short                                                  |
-| `hessian-mismatch`   | gradients change with theta by another multiple of the Hessian than 1, beyond a quarter and  |
-|                      | three standard errors, and data cannot respond; or by more than four times as much           |
+| `hessian-mismatch`   | gradients change with theta by another multiple of the Hessian than 1, by a quarter and by   |
+|                      | four standard errors, and data cannot respond; or by more than four times as much, or less   |
+|                      | than a fifteenth: feedback that cancels so much would not be corrected for                   |
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from halfwidth.equation import Equation
+from halfwidth.equation import Equation, Sums
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.careful_result import shown_only
+from halfwidth.learners.auto.determined import check_determined
 from halfwidth.learners.auto.expansions import left_out
 from halfwidth.learners.auto.facts import Facts, Flag
+from halfwidth.learners.auto.feedback import LARGEST_GAIN
 from halfwidth.learners.auto.observed import Observed, Seen
 from halfwidth.learners.auto.reading import batch_means_result
 from halfwidth.learners.auto.result import AutoResult
@@ -30,7 +33,7 @@ from halfwidth.learners.auto.slope_error import leverage
 from halfwidth.learners.auto.unequal import wander
 
 MOST_LEFT_OUT, MOST_LEVERAGE, MOST_SHARE = 0.5, 3.0, 0.25
-SURELY, MOST_STEEP = 3.0, 3.0
+SURELY, MOST_STEEP = 4.0, 3.0
 
 
 def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> AutoResult:
@@ -38,6 +41,7 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
     seen = engine.seen(detect)
     response = seen.response
     sums = engine.sums()
+    check_determined(sums.H.sum(axis=0), differenced=False)
     equation = Equation.of(sums, response.J if response.kept > 0.0 else None)
     result = batch_means_result(equation, sums, engine.origin, response, name, (), engine.m)
     facts = Facts(
@@ -56,38 +60,42 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
         dithers=False,
         hidden=tuple(np.flatnonzero(result.unidentified).tolist()),
     )
-    doubts = _curved(equation, sums.T, engine.origin, result, response.kept > 0.0)
+    doubts = _curved(equation, sums, engine.origin, result, response.kept > 0.0)
     if detect and not response.rejected:
         shown = ~result.unidentified
         near = sums._replace(T=sums.T[:, shown])
         away = leverage(seen.spread[np.ix_(shown, shown)], near, (result.params - engine.origin)[shown])
         most = max(seen.share, 0.0) + 2.0 * seen.error
         doubts += _unseen(away / shown.sum(), most if response.kept == 0.0 else 0.0)
-    unlike = _mismatch(seen, MOST_STEEP if detect else MOST_SHARE, np.inf if detect else MOST_SHARE)
+    unlike = _mismatch(seen, *((MOST_STEEP, 1.0 - 1.0 / LARGEST_GAIN) if detect else (MOST_SHARE, MOST_SHARE)))
     return result.with_facts(*unlike, *status.flags(facts, result), *doubts, notes=status.notes(facts, result))
 
 
 def _mismatch(seen: Seen, above: float, below: float) -> list[Flag]:
     """The doubt about gradients that change by more than 1 + `above` or less than 1 - `below` times the Hessian."""
-    surely = SURELY * seen.error
-    if not (-seen.share > above + surely or seen.share > below + surely):
+    least = SURELY * seen.error
+    if not (-seen.share > max(above, least) or seen.share > max(below, least)):
         return []
     text = (
         f"gradients change with theta by {1.0 - seen.share:.3g} times what the Hessian says. Tell the Hessian of the "
-        "same loss as the gradients, summed over the same rows; do not declare feedback='none' where data may respond"
+        "same loss as the gradients, both summed over the same rows and neither of them a mean; do not declare "
+        "feedback='none' where data may respond"
     )
     return [("hessian-mismatch", text)]
 
 
-def _curved(equation: Equation, T: Vector, origin: Vector, result: AutoResult, fitted: bool) -> list[Flag]:
+def _curved(equation: Equation, sums: Sums, origin: Vector, result: AutoResult, fitted: bool) -> list[Flag]:
     inside, shown = shown_only(equation)
-    away = T / equation.rows[:, None] - (result.params - origin)
-    moved = left_out(inside, away[:, shown], result.covariance[np.ix_(shown, shown)], fitted)
+    told = sums.T / sums.n[:, None]
+    away = told - (result.params - origin)
+    within = sums.U - (sums.H @ told[:, :, None])[:, :, 0]
+    covariance = result.covariance[np.ix_(shown, shown)]
+    moved = left_out(inside, away[:, shown], within[:, shown], covariance, fitted)
     if moved <= MOST_LEFT_OUT:
         return []
     text = (
         f"the thetas that were told are so far from the estimate that a curved loss may have moved it by {moved:.1f} "
-        "standard errors. Run on from the estimate: tell a new learner thetas near it"
+        "standard errors. Run on from the estimate by smaller steps: tell a new learner thetas near it"
     )
     return [("not-settled", text)]
 

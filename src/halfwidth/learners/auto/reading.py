@@ -22,6 +22,7 @@ from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.careful_result import careful_result, of_kernel, shown_only, with_doubt
 from halfwidth.learners.auto.curved_response import Curved
+from halfwidth.learners.auto.determined import check_determined
 from halfwidth.learners.auto.excitation import MOST_INFLATION, MOST_INFLATION_SESSIONS, Profile, drift
 from halfwidth.learners.auto.expanded import far, flat, late_batches, near_batches, unweighted_degrees
 from halfwidth.learners.auto.facts import Facts
@@ -183,6 +184,7 @@ def steered_result(engine: Steered, name: str, n_seen: int, curvature: str) -> A
     response = replace(engine.response(), linear=engine.quadratic())
     Q, D = engine.corrections()
     every = late = sums = engine.store.closed()
+    check_determined(every.H.sum(axis=0), differenced=engine.differences)
     unit = engine.m * nonlinearity(engine.moving.probed)
     if engine.curved:
         late = late_batches(every, engine.began, n_seen)

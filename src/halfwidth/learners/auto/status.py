@@ -51,7 +51,7 @@ def notes(facts: Facts, result: BatchesResult, kernel: str = "") -> tuple[str, .
         kernel
         or f"batches: {K} of {facts.batch_rows:,} rows"
         + (f"; longer ones for {wider} of {result.params.size} coordinates" if wider else ""),
-        feedback_note(facts.response) if facts.detect else "feedback: declared to be none",
+        feedback_note(facts.response, facts.unseen) if facts.detect else "feedback: declared to be none",
     ]
     if facts.restarts:
         times = "once" if facts.restarts == 1 else f"{facts.restarts} times, last"
