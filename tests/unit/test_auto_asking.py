@@ -269,7 +269,7 @@ def test_a_mean_in_place_of_a_sum_is_named():
             request, gradients, hessian = request_and_rows()
             learner.tell(request, gradients, hessian / 64)
 
-    with pytest.raises(InputError, match="hessian must be summed over the 64 rows.*gradients change by 64 times"):
+    with pytest.raises(InputError, match=r"hessian must be summed over the 64 rows.*gradients change by 64 times"):
         tell_means()
     seen = learner.n_seen
     learner.tell(*request_and_rows())  # the request is still open, and a sum is welcome

@@ -5,7 +5,9 @@ import pytest
 from benchmarks.own_thetas import MILD, SKEWED, WIDE, told
 from scipy.stats import binom
 
+from halfwidth import Auto
 from halfwidth.equation import Equation
+from halfwidth.errors import Diverged
 from halfwidth.learners.auto.expansions import STEEPEST, left_out
 from halfwidth.learners.auto.observed import Observed
 from halfwidth.learners.auto.slopes import share_of
@@ -148,9 +150,51 @@ def test_what_expansions_leave_out_is_that_of_a_cubic_loss(fitted):
     B = np.einsum("nij,nj->ni", H, u) - gradients + u @ J.T
     equation = Equation(64.0 * (H + J), 64.0 * B, np.full(K, 64.0))
     off = np.abs(equation.solve()[0]) * np.sqrt(64.0 * K)
-    assert left_out(equation, u, np.eye(3), fitted) == pytest.approx(off.max(), rel=0.1)
+    none = np.zeros((K, 3))
+    assert left_out(equation, u, none, np.eye(3), fitted) == pytest.approx(off.max(), rel=0.1)
     straight = Equation(np.tile(64.0 * A, (K, 1, 1)), 64.0 * u @ A, np.full(K, 64.0))
-    assert left_out(straight, u, np.eye(3), fitted) < 1e-9 * off.max()
+    assert left_out(straight, u, none, np.eye(3), fitted) < 1e-9 * off.max()
+
+
+def test_the_variance_of_theta_within_a_batch_counts_as_well():
+    """A gradient a u + c u^2 / 2 about its root, told at thetas that scatter about it: the batch means say nothing."""
+    rng, K, calls, c = np.random.default_rng(4), 32, 40, 0.8
+    u = rng.standard_normal((K, calls))
+    u -= u.mean(axis=1, keepdims=True)
+    H = 1.0 + c * u
+    B = H * u - (u + 0.5 * c * u**2)
+    equation = Equation(H.sum(axis=1)[:, None, None], B.sum(axis=1)[:, None], np.full(K, float(calls)))
+    off = abs(float(equation.solve()[0][0])) * np.sqrt(K * calls)
+    assert off == pytest.approx(0.5 * c * np.sqrt(K * calls), rel=0.1)
+    within = ((H - H.mean(axis=1, keepdims=True)) * u).sum(axis=1)[:, None]
+    away = u.mean(axis=1)[:, None] + 0.001 * rng.standard_normal((K, 1))
+    assert left_out(equation, away, within, np.eye(1), False) == pytest.approx(off, rel=0.05)
+    assert left_out(equation, away, 0.0 * within, np.eye(1), False) < 0.05 * off  # negative control
+
+
+@pytest.mark.parametrize(("step", "status"), [(0.5, "not-settled"), (0.02, "ok")])
+def test_constant_steps_under_an_exponential_are_doubted_if_they_are_long(step, status):
+    """Steps of 0.5 were ok, covered 0.4 of the time: theta scatters about the root, and the loss bends."""
+    truth, found = np.array([0.2, 0.5, -0.3]), []
+    for seed in range(5):
+        rng, theta, learner = np.random.default_rng(seed), truth.copy(), Auto(dim=3, feedback="none")
+        for _ in range(800):
+            X = np.column_stack([np.ones(64), rng.standard_normal((64, 2))])
+            rates = np.exp(X @ theta)
+            gradients = (rates - rng.poisson(np.exp(X @ truth)))[:, None] * X
+            learner.tell(theta=theta, gradients=gradients, hessian=(X.T * rates) @ X)
+            theta = theta - step * gradients.mean(axis=0)
+        found.append(learner.result().status)
+    assert found == [status] * 5
+
+
+def test_thetas_whose_squares_overflow_are_refused():
+    learner = Auto(dim=1, feedback="none")
+    for k in range(100):
+        theta = [1e160 if k == 50 else 0.1 * k]
+        learner.tell(theta=theta, gradients=np.ones((4, 1)), hessian=[[4.0]])
+    with pytest.raises(Diverged, match="too large"):
+        learner.result()
 
 
 def test_where_theta_stands_still_the_distance_bounds_it():
@@ -159,9 +203,9 @@ def test_where_theta_stands_still_the_distance_bounds_it():
     still = Equation(64.0 * noisy, np.zeros((40, 2)), np.full(40, 64.0))
     away, n = np.full((40, 2), 0.1), 40 * 64.0
     rho2 = away[0] @ noisy.mean(axis=0) @ away[0]
-    said = left_out(still, away, np.linalg.inv(H), False)
+    said = left_out(still, away, np.zeros((40, 2)), np.linalg.inv(H), False)
     assert said == pytest.approx(0.5 * STEEPEST * rho2 * np.sqrt(n), rel=0.02)
-    assert left_out(still, 0.1 * away, np.linalg.inv(H), False) == pytest.approx(0.01 * said)
+    assert left_out(still, 0.1 * away, np.zeros((40, 2)), np.linalg.inv(H), False) == pytest.approx(0.01 * said)
 
 
 @pytest.mark.parametrize("calls", [40, 64, 100, 300])

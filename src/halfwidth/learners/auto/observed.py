@@ -67,6 +67,7 @@ class Observed:
     def rows_needed(self) -> int:
         return FEWEST_BATCHES * BATCH_CHUNKS * self.m
 
+    @np.errstate(over="ignore", invalid="ignore")  # `seen` refuses what is not finite
     def add(self, theta: Vector, rows: int, gradient: Vector, hessian: Vector) -> None:
         """So many rows came while theta was deployed; gradient and Hessian are sums over them, at theta."""
         if rows != self.m:
@@ -114,6 +115,7 @@ class Observed:
         share = 1.0 - lagged / here if here > 0.0 else 0.0
         return replace(moments, renewals=moments.chunks * float(np.clip(share, 0.0, 1.0)))
 
+    @np.errstate(over="ignore", invalid="ignore")
     def seen(self, detect: bool) -> Seen:
         """The feedback as it is seen now, or only k where it is not looked for."""
         if not np.isfinite(self._so_far()).all():
