@@ -150,6 +150,14 @@ class Conversation:
         return self._ahead
 
 
+def check_request(request: object, asked: bool) -> None:
+    """Refuse what is no request, or what an earlier learner asked for."""
+    if not isinstance(request, Request):
+        raise InputError("request must be what ask() gave; a theta of your own is told by name, theta=...")
+    if not asked:
+        raise InputError("request must be the one that ask() gave last; ask first")
+
+
 def add_up(gradients: ArrayLike, every: Vector, sums: Vector) -> None:
     """Write the gradient sums (p, d) of a response; raises where the shape or a number is wrong."""
     (points, dim), rows = sums.shape, len(every)

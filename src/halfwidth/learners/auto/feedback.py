@@ -212,7 +212,7 @@ def regress(moments: Moments, hessian: Vector, chunk_rows: int, excited: bool = 
     if too_large or climbs(hessian, J):
         return Response(none, 0.0, evidence, gain, rejected=True, instrument=instrument)
     how = (strength_of(hessian, J), seen.memory_chunks, freedom, None if slow else seen.spread)
-    low = max(gain_of(hessian, LOW * J) / gain, 1.0) if slow else 1.0
+    low = max(gain_of(hessian, LOW * J) / gain, 1.0) if slow and 0.0 < gain < math.inf else 1.0
     return Response(J, kept, evidence, gain, False, R, instrument, *how, shortfall=low)
 
 

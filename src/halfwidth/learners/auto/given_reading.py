@@ -63,12 +63,12 @@ def _check_written(engine: GivenRows) -> None:
         )
 
 
-def _outweighed(equation: Equation, found: Jackknifed) -> NDArray[np.bool_]:
+def _outweighed(engine: GivenRows, equation: Equation, found: Jackknifed) -> NDArray[np.bool_]:
     """Which columns have a few huge values, so that one batch alone knows them, or none has any curvature at the root.
 
     Under a curved loss such a coefficient may stand anywhere, and the others are those that belong to it.
     """
-    if isinstance(found.errors, WideErrors):
+    if engine.linear or engine.without_loss or isinstance(found.errors, WideErrors):
         return np.zeros(len(found.df), dtype=np.bool_)
     curvatures = np.diagonal(equation.A, axis1=1, axis2=2)
     lone = found.undetermined & ~unseen(found.errors.whitened, np.eye(len(found.df)))
@@ -90,8 +90,6 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
     residuals = equation.centred_residuals(np.zeros(dim))
     found = Jackknifed.of(equation, residuals, None if engine.without_loss else 0.5 * (information + information.T))
     errors, hidden = found.errors, found.undetermined
-    if not (engine.linear or engine.without_loss) and _outweighed(equation, found).any():
-        root = root._replace(converged=False)
     df = np.where(hidden, 0.0, found.df)
     refused = hidden | (df < FEWEST)
     covariance = n * found.covariance
@@ -113,7 +111,7 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         unstable=steady.unstable(~refused),
         sizes=given_status.sizes(engine, root.centre, np.diag(information)),
         long_variances=steady.long_variances,
-        root=root,
+        root=root._replace(converged=root.converged and not _outweighed(engine, equation, found).any()),
         errors=np.sqrt(np.diag(covariance) / n),
         collapsed=given_status.collapsed(engine, root.centre, np.diag(engine.store.curvature())),
         noisy=given_status.noisy_batches(engine, root.centre, residuals, 0.5 * (information + information.T)),

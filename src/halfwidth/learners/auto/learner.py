@@ -25,7 +25,7 @@ from halfwidth.checks import check_count, check_vector
 from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.inference import Result
 from halfwidth.kernels.arrays import Vector
-from halfwidth.learners.auto.asking import Request, checked_hessian, told_problem, told_sums
+from halfwidth.learners.auto.asking import Request, check_request, checked_hessian, told_problem, told_sums
 from halfwidth.learners.auto.engines import Declared, Engines
 from halfwidth.learners.auto.given_reading import given_result
 from halfwidth.learners.auto.observed import Observed
@@ -174,10 +174,7 @@ class Auto(Engines):
                 deployed = check_vector("theta", theta, self.problem.dim)  # type: ignore[arg-type]  # None is refused
                 self._observe(deployed, gradients, hessian)
             else:
-                if not isinstance(request, Request):
-                    raise InputError("request must be what ask() gave; a theta of your own is told by name, theta=...")
-                if not self._mode:
-                    raise InputError("request must be the one that ask() gave last; ask first")
+                check_request(request, bool(self._mode))
                 self._enter("ask")
                 assert self._conversation is not None
                 last = self._conversation.tell(request, gradients, hessian)
