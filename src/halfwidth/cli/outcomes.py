@@ -31,14 +31,17 @@ def print_outcomes(scored: Sequence[dict[str, Any]]) -> None:
         table.add_row(*_cells(row))
     output = console(_WIDTH)
     output.print(table)
+    runs = max((row["replicates"] for row in scored), default=0)
+    hopeless = {row["row"]: row["hopeless"] for row in scored if row["hopeless"]}
     output.print(
-        "shares of all coefficients of all runs; by chance is status ok and outside, but within 5 standard errors; "
-        "coverage if ok is among coefficients with status ok, pooled and for the worst coefficient; ok is the share of "
-        "coefficients with status ok, ok runs that of runs in which all of them have it, status ok that of runs whose "
-        "own status is ok; silently wrong is status ok and more than 5 standard errors away. * no honest interval is "
-        "possible on this row at its length; the reason is in the JSON",
+        f"shares of all coefficients of all {runs:,} runs; by chance is status ok and outside, but within 5 standard "
+        "errors; coverage if ok is among coefficients with status ok, pooled and for the worst coefficient; ok is the "
+        "share of coefficients with status ok, ok runs that of runs in which all of them have it, status ok that of "
+        "runs whose own status is ok; silently wrong is status ok and more than 5 standard errors away",
         highlight=False,
     )
+    for key, reason in hopeless.items():
+        output.print(f"* {key}: no honest interval is possible at this length: {reason}", highlight=False)
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
