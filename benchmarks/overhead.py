@@ -19,11 +19,14 @@ import argparse
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+from pyarrow import parquet
 from scipy.linalg.blas import dsyrk
 from sklearn.linear_model import SGDRegressor
 
@@ -113,9 +116,21 @@ def regression(dim: int, rows: int) -> float:
     return best_times({"fit": lambda: LinearRegression().fit(X, y).inference()}, rows)["fit"]
 
 
+def fit_of_a_file(dim: int, rows: int) -> float:
+    """`halfwidth.fit` of a linear regression, from a Parquet file to the result."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((rows, dim))
+    columns = {f"x{j}": X[:, j] for j in range(dim)} | {"y": X @ np.linspace(0, 1, dim) + rng.standard_normal(rows)}
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "rows.parquet")
+        parquet.write_table(pyarrow.table(columns), path)
+        return best_times({"fit": lambda: hw.fit(path, target="y")}, rows)["fit"]
+
+
 def figures() -> dict[str, float]:
     """Every time, in microseconds per row."""
-    found = {f"d = {dim}, linear regression": regression(dim, rows) for dim, rows in REGRESSIONS}
+    found = {f"d = {dim}, fit of a Parquet file": fit_of_a_file(dim, rows) for dim, rows in REGRESSIONS}
+    found |= {f"d = {dim}, linear regression": regression(dim, rows) for dim, rows in REGRESSIONS}
     for dim, rows, _ in LEARNERS:
         found |= {f"d = {dim}, {name}": us for name, us in learners(dim, rows).items()}
     found |= {f"d = 200, {name}": us for name, us in against_dsyrk(200, 50_000).items()}
@@ -126,7 +141,9 @@ def report(us: dict[str, float]) -> None:
     """Print every ratio with its target."""
     for dim, _, target in LEARNERS:
         here = {name.partition(", ")[2]: value for name, value in us.items() if name.startswith(f"d = {dim},")}
-        here.pop("linear regression", None)
+        here = {
+            name: value for name, value in here.items() if name not in ("linear regression", "fit of a Parquet file")
+        }
         print(f"d = {dim}: " + ", ".join(f"{name} {value:.3f} us/row" for name, value in here.items()))
         ratio = here["sgd + full"] / here["scikit-learn"]
         print(f"  (SGD + full covariance) / scikit-learn: {ratio:.2f} (<= {target})")
@@ -138,7 +155,8 @@ def report(us: dict[str, float]) -> None:
             ratio = here[f"sgd + {name}"] / here["sgd"]
             print(f"  {f'(SGD + {name}) / SGD alone:':<40}{ratio:.2f}" + (" (<= 1.3)" if dim == 50 else ""))
     for dim, rows in REGRESSIONS:
-        print(f"d = {dim}: linear regression of {rows:,} rows {us[f'd = {dim}, linear regression']:.3f} us/row")
+        for name in ("linear regression", "fit of a Parquet file"):
+            print(f"d = {dim}: {name}, {rows:,} rows: {us[f'd = {dim}, {name}']:.3f} us/row")
     product, ours = us["d = 200, dsyrk"], us["d = 200, update_many"]
     print(f"d = 200: dsyrk {product:.2f}, update_many {ours:.2f} us/row")
     print(f"  fraction of the dsyrk rate: {product / ours:.2f} (>= 0.5)")

@@ -32,7 +32,7 @@ from halfwidth.kernels.arrays import Vector
 
 MOST_FLOPS = 5e7
 FEWEST_KEPT = 256
-MANY = 16
+MANY = 128
 """So many directions at once are worth forms of their own."""
 DELETED = 1e-9
 """An eigenvalue of E_b below this: the direction is known from batch b alone."""
