@@ -11,12 +11,14 @@ F is about chi-square with d^2 degrees of freedom when nothing responds, so J = 
 
 **Slow responses.** What the data do now may be a response to thetas of earlier chunks. With x~ the trace of x, a moving
 average over past chunks (`moments`), g = J x + G (x~ - x) has the whole response to a constant theta in J, whatever is
-still on its way. This regression takes the place of the one above where F of G, given x, is above d^2 + 3 sqrt(2) d. J
-alone enters the equation: a response that comes late differs from one that does not by sums of moves of theta, and
-these add up to nothing. Noise that stays correlated gives a G too, of the opposite sign. A response that comes late by
-less than a chunk makes F small and J too small all the same. So, where F is not significant, one number is fitted, the
-share c of the response that is late, G = c J, and g is regressed on x + c (x~ - x); c is shrunk by 1 - 1 / t^2, t its
-ratio to its standard error, and zero where it is negative.
+still on its way. This regression takes the place of the one above where F of G, given x, is above d^2 + 3 sqrt(2) d.
+The share c of the response that is late, G = c J (0 to 1, in the metric of Omega and V), is measured low, since the
+trace forgets at its own speed: errors are those of (1 + 0.15 c) J. J alone enters the equation: a response that comes
+late differs from one that does not by sums of moves of theta, and these add up to nothing. Noise that stays correlated
+gives a G too, of the opposite sign. A response that comes late by less than a chunk makes F small and J too small all
+the same. So, where F is not significant, one number is fitted, the share c of the response that is late, G = c J, and g
+is regressed on x + c (x~ - x); c is shrunk by 1 - 1 / t^2, t its ratio to its standard error, and zero where it is
+negative.
 
 **In proportion.** Where chunks are unlike each other no constant J fits. There, in place of all that, the share k of a
 response in proportion to each chunk's own Hessian is measured with the dither (`proportional`, `careful`).
@@ -76,8 +78,8 @@ from halfwidth.learners.auto.slopes import TINY, Slope, climbs, gain_of, is_slow
 
 LARGE_GAIN, LARGEST_GAIN = 10.0, 15.0
 _ENOUGH_RENEWALS, _RENEWALS_PER_GAIN = 96.0, 32.0
-LOW, MOST_SHORTFALL = 1.15, 1.5
-"""A slow response may be so many times what the trace shows of it; by how much errors allow for that."""
+LOW, MOST_SHORTFALL = 0.15, 1.5
+"""By what share of itself a response that is late may be larger than the trace shows; by how much errors allow for."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,8 @@ def regress(moments: Moments, hessian: Vector, chunk_rows: int, excited: bool = 
     if too_large or climbs(hessian, J):
         return Response(none, 0.0, evidence, gain, rejected=True, instrument=instrument)
     how = (strength_of(hessian, J), seen.memory_chunks, freedom, None if slow else seen.spread)
-    low = max(gain_of(hessian, LOW * J) / gain, 1.0) if slow and 0.0 < gain < math.inf else 1.0
+    larger = gain_of(hessian, (1.0 + LOW * seen.late) * J)
+    low = max(larger / gain, 1.0) if 0.0 < gain < math.inf else 1.0
     return Response(J, kept, evidence, gain, False, R, instrument, *how, shortfall=low)
 
 

@@ -29,6 +29,8 @@ class Slope:
     inflation: float
     """Of the variance of J, where the trace takes part."""
     memory_chunks: float
+    late: float = 0.0
+    """The share c of a slow response that is late, G = c J, from 0 to 1."""
 
     @classmethod
     def of(cls, moments: Moments, chunk_rows: int, slow: bool) -> Slope:
@@ -43,7 +45,8 @@ class Slope:
         against = np.linalg.solve(omega, J) @ V_x
         share = float(np.sum(against * G)) / max(float(np.sum(against * J)), TINY)
         kept = math.exp(-FORGET * moments.renewals / n) if moments.renewals > 0.0 else UNKNOWN
-        return cls(J, omega, spread, inflation, 1.0 + max(share, 0.0) * kept / (1.0 - kept))
+        memory = 1.0 + max(share, 0.0) * kept / (1.0 - kept)
+        return cls(J, omega, spread, inflation, memory, min(max(share, 0.0), 1.0))
 
     def bias(self, hessian: Vector, renewals: float, excited: bool) -> float:
         """The share by which H + J comes out too large, where theta was renewed so often (`feedback`)."""
