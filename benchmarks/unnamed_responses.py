@@ -3,8 +3,9 @@
 The slope of a response at the root is what `auto` corrects for. Some responses have none that says enough: a mean that
 responds by 0.8 above its root and not at all below (a kink); labels of a linear regression with ten coefficients that
 move by q / (1 + q), q the squared distance of the forecast from the true one, whichever side it is on (even); a mean
-that responds by 0.045 sin(20 theta), far steeper at the root than a little away from it (wiggly); and one that responds
-by half, 100 rows later (delayed). For each: the share of runs with status ok, how often the coefficient that is covered
+that responds by 0.045 sin(20 theta), far steeper at the root than a little away from it (wiggly); one that responds
+by half, 100 rows later (delayed); and one that responds by 0.3 at once and by 0.3 more over 286 rows (partly late). For
+each: the share of runs with status ok, how often the coefficient that is covered
 least is covered in these, and how far any is off, in standard errors.
 """
 
@@ -20,12 +21,13 @@ import halfwidth as hw
 from halfwidth.errors import HalfwidthError
 from halfwidth.problems.row_losses import LINEAR
 
-KINK, WIGGLY, DELAYED = 0.0, 1.0, 2.0
-DELAY = 100
+KINK, WIGGLY, DELAYED, PARTLY_LATE = 0.0, 1.0, 2.0, 3.0
+DELAY, MEMORY = 100, 286
 CASES = {
     "kink": (KINK, 1, (20_000, 200_000)),
     "wiggly": (WIGGLY, 2, (20_000, 100_000)),
     "delayed": (DELAYED, 2, (20_000, 50_000, 200_000)),
+    "partly late": (PARTLY_LATE, 2, (50_000, 200_000)),
     "even": (None, 10, (20_000, 50_000, 200_000)),
 }
 
@@ -45,6 +47,14 @@ def draw_mean(rng, theta, state, params, row):
         else:
             mean = 0.5 * state[1 + ((now + 1) % (DELAY + 1)) * d + j]
         row[j] = mean + rng.standard_normal()
+
+
+@njit
+def draw_partly_late(rng, theta, state, params, row):
+    """A normal row about a response to theta, and to the moving average of all thetas so far; the root is 0."""
+    for j in range(theta.shape[0]):
+        state[j] += (theta[j] - state[j]) / MEMORY
+        row[j] = 0.3 * theta[j] + 0.3 * state[j] + rng.standard_normal()
 
 
 @njit
@@ -79,6 +89,8 @@ def world_of(kind: float | None, dim: int) -> tuple[hw.Problem, float]:
         own = {"row_size": dim + 1, "params": [1.0], "hessian": LINEAR.hessian}
         return hw.Problem(dim, LINEAR.gradient, draw_even, **own), 1.0
     own = {"row_size": dim, "params": [kind], "hessian": mean_hessian}
+    if kind == PARTLY_LATE:
+        return hw.Problem(dim, mean_gradient, draw_partly_late, state_0=np.zeros(dim), **own), 0.0
     state = np.zeros(1 + (DELAY + 1) * dim)
     return hw.Problem(dim, mean_gradient, draw_mean, state_0=state, **own), 0.0
 
@@ -103,13 +115,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=-1)
     asked = parser.parse_args()
-    print(f"{'response':<10}{'rows':>9}{'ok':>7}{'covers if ok':>14}{'worst, errors':>15}")
+    print(f"{'response':<12}{'rows':>9}{'ok':>7}{'covers if ok':>14}{'worst, errors':>15}")
     for name, (_, _, lengths) in CASES.items():
         for rows in lengths:
             runs = Parallel(n_jobs=asked.jobs)(delayed(one_run)(name, rows, seed) for seed in range(asked.runs))
             ok, covered, away = (np.array(part) for part in zip(*runs, strict=True))
             least, worst = (np.nanmean(covered, axis=0).min(), np.nanmax(away)) if ok.any() else (np.nan, np.nan)
-            print(f"{name:<10}{rows:>9,}{ok.mean():>7.2f}{least:>14.2f}{worst:>15.1f}", flush=True)
+            print(f"{name:<12}{rows:>9,}{ok.mean():>7.2f}{least:>14.2f}{worst:>15.1f}", flush=True)
 
 
 if __name__ == "__main__":
