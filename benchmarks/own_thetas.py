@@ -52,16 +52,19 @@ def told(
     logistic: bool = False,
     share: float = 0.0,
     at_root: bool = False,
+    start: tuple[float, ...] | None = None,
     feedback: str | None = None,
     scale: float = 1.0,
 ) -> tuple[hw.Result, NDArray[np.float64]]:
-    """A result, and the truth: steps of step / sqrt(k + 1) from 0, or to the root of all calls so far.
+    """A result, and the truth: steps of step / sqrt(k + 1) from 0 (or `start`), or to the root of all calls so far.
 
     `share` of the prediction comes back in the target; the Hessian is told `scale` times too large.
     """
     rng, dim = np.random.default_rng(seed), len(truth)
     root = np.array(truth) / (1.0 - share)
-    learner, theta = hw.Auto(dim=dim, feedback=feedback), root if at_root else np.zeros(dim)
+    learner, theta = hw.Auto(dim=dim, feedback=feedback), np.zeros(dim)
+    if at_root or start is not None:
+        theta = root if at_root else np.array(start)
     H_sum, b_sum = np.eye(dim), np.zeros(dim)
     for k in range(CALLS):
         X = np.c_[np.ones(ROWS), rng.standard_normal((ROWS, dim - 1))]

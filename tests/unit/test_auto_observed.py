@@ -8,6 +8,7 @@ from scipy.stats import binom
 from halfwidth import Auto
 from halfwidth.equation import Equation
 from halfwidth.errors import Diverged
+from halfwidth.learners.auto import observed_result
 from halfwidth.learners.auto.expansions import STEEPEST, left_out
 from halfwidth.learners.auto.observed import Observed
 from halfwidth.learners.auto.slopes import share_of
@@ -115,6 +116,28 @@ def test_feedback_that_theta_shows_on_its_way_is_corrected_for():
 
 
 SCALES = {"mean": 1.0 / 64.0, "quarter": 0.25, "double": 2.0, "mean-gradients": 64.0, "negated": -1.0}
+
+
+FAR = {"logistic": True, "start": (5.0, -5.0)}
+
+
+def test_a_response_that_makes_errors_far_smaller_is_doubted(monkeypatch):
+    """Theta followed its noise: a response of five Hessians was seen where there is none."""
+    results = [told(seed, MILD, 2.0, **FAR)[0] for seed in (57, 80)]
+    assert all("feedback-undecided" in names(result) for result in results)
+    assert all("as wide as without a response" in dict(result.diagnostics.flags).popitem()[1] for result in results)
+    monkeypatch.setattr(observed_result, "MOST_NARROWED", 0.0)  # negative control: ok, 7 and 11 errors off
+    for seed in (57, 80):
+        result, root = told(seed, MILD, 2.0, **FAR)
+        assert not names(result)
+        assert np.abs((result.params - root) / result.bse).max() > 5.0
+
+
+def test_a_response_against_theta_is_mostly_believed():
+    runs = [told(seed, SKEWED, 1.0, share=-1.0) for seed in range(40)]
+    calm = [result.interval().covers(root) for result, root in runs if not names(result)]
+    assert len(calm) >= 34
+    assert np.mean(calm) >= 0.9
 
 
 @pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)

@@ -30,10 +30,12 @@ from halfwidth.learners.auto.observed import Observed, Seen
 from halfwidth.learners.auto.reading import batch_means_result
 from halfwidth.learners.auto.result import AutoResult
 from halfwidth.learners.auto.slope_error import leverage
+from halfwidth.learners.auto.slopes import TINY
 from halfwidth.learners.auto.unequal import wander
 
 MOST_LEFT_OUT, MOST_LEVERAGE, MOST_SHARE = 0.5, 3.0, 0.25
 SURELY, MOST_STEEP = 4.0, 3.0
+MOST_NARROWED = 0.25
 
 
 def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> AutoResult:
@@ -67,6 +69,7 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
         away = leverage(seen.spread[np.ix_(shown, shown)], near, (result.params - engine.origin)[shown])
         most = max(seen.share, 0.0) + 2.0 * seen.error
         doubts += _unseen(away / shown.sum(), most if response.kept == 0.0 else 0.0)
+        doubts += _narrowed(result, sums) if response.kept > 0.0 else []
     unlike = _mismatch(seen, *((MOST_STEEP, 1.0 - 1.0 / LARGEST_GAIN) if detect else (MOST_SHARE, MOST_SHARE)))
     return result.with_facts(*unlike, *status.flags(facts, result), *doubts, notes=status.notes(facts, result))
 
@@ -98,6 +101,22 @@ def _curved(equation: Equation, sums: Sums, origin: Vector, result: AutoResult, 
         "standard errors. Run on from the estimate by smaller steps: tell a new learner thetas near it"
     )
     return [("not-settled", text)]
+
+
+def _narrowed(result: AutoResult, sums: Sums) -> list[Flag]:
+    """The doubt about a response with which errors are far smaller than batches show them to be without it."""
+    inside, shown = shown_only(Equation.of(sums))
+    influences = inside.solve()[1]
+    without = np.sqrt(np.square(influences).sum(axis=0) * len(influences) / (len(influences) - 1.0))
+    share = float(np.min(result.bse[shown] / np.maximum(without, TINY)))
+    if share >= MOST_NARROWED:
+        return []
+    text = (
+        f"the data seem to respond against theta, so strongly that an interval is {share:.2f} times as wide as without "
+        "a response; a theta that follows its own noise looks like that, too. Declare feedback='none' if data cannot "
+        "respond; if they can, use ask() and tell(request, ...), which tells the two apart"
+    )
+    return [("feedback-undecided", text)]
 
 
 def _unseen(leverage_each: float, most: float) -> list[Flag]:
