@@ -4,8 +4,8 @@ The slope of a response at the root is what `auto` corrects for. Some responses 
 responds by 0.8 above its root and not at all below (a kink); labels of a linear regression with ten coefficients that
 move by q / (1 + q), q the squared distance of the forecast from the true one, whichever side it is on (even); a mean
 that responds by 0.045 sin(20 theta), far steeper at the root than a little away from it (wiggly); one that responds
-by half, 100 rows later (delayed); and one that responds by 0.3 at once and by 0.3 more over 286 rows (partly late). For
-each: the share of runs with status ok, how often the coefficient that is covered
+by half, 100 rows later (delayed); one that responds by half over 30 rows (late), and one by 0.3 at once and by 0.3 more
+over 286 rows (partly late). For each: the share of runs with status ok, how often the coefficient that is covered
 least is covered in these, and how far any is off, in standard errors.
 """
 
@@ -21,13 +21,16 @@ import halfwidth as hw
 from halfwidth.errors import HalfwidthError
 from halfwidth.problems.row_losses import LINEAR
 
-KINK, WIGGLY, DELAYED, PARTLY_LATE = 0.0, 1.0, 2.0, 3.0
-DELAY, MEMORY = 100, 286
+KINK, WIGGLY, DELAYED = 0.0, 1.0, 2.0
+DELAY = 100
+MOVING_AVERAGES = {"late": (0.0, 0.5, 30.0), "partly late": (0.3, 0.3, 286.0)}
+"""By how much data respond at once, by how much more, and over how many rows."""
 CASES = {
     "kink": (KINK, 1, (20_000, 200_000)),
     "wiggly": (WIGGLY, 2, (20_000, 100_000)),
     "delayed": (DELAYED, 2, (20_000, 50_000, 200_000)),
-    "partly late": (PARTLY_LATE, 2, (50_000, 200_000)),
+    "late": (None, 2, (50_000, 200_000)),
+    "partly late": (None, 2, (50_000, 200_000)),
     "even": (None, 10, (20_000, 50_000, 200_000)),
 }
 
@@ -50,11 +53,11 @@ def draw_mean(rng, theta, state, params, row):
 
 
 @njit
-def draw_partly_late(rng, theta, state, params, row):
+def draw_late(rng, theta, state, params, row):
     """A normal row about a response to theta, and to the moving average of all thetas so far; the root is 0."""
     for j in range(theta.shape[0]):
-        state[j] += (theta[j] - state[j]) / MEMORY
-        row[j] = 0.3 * theta[j] + 0.3 * state[j] + rng.standard_normal()
+        state[j] += (theta[j] - state[j]) / params[2]
+        row[j] = params[0] * theta[j] + params[1] * state[j] + rng.standard_normal()
 
 
 @njit
@@ -83,22 +86,24 @@ def draw_even(rng, theta, state, params, row):
     row[d] = forecast + away * away / (1.0 + away * away) + rng.standard_normal()
 
 
-def world_of(kind: float | None, dim: int) -> tuple[hw.Problem, float]:
+def world_of(name: str) -> tuple[hw.Problem, float]:
     """The problem, and each coefficient of its root."""
-    if kind is None:
+    kind, dim, _ = CASES[name]
+    if name == "even":
         own = {"row_size": dim + 1, "params": [1.0], "hessian": LINEAR.hessian}
         return hw.Problem(dim, LINEAR.gradient, draw_even, **own), 1.0
-    own = {"row_size": dim, "params": [kind], "hessian": mean_hessian}
-    if kind == PARTLY_LATE:
-        return hw.Problem(dim, mean_gradient, draw_partly_late, state_0=np.zeros(dim), **own), 0.0
-    state = np.zeros(1 + (DELAY + 1) * dim)
-    return hw.Problem(dim, mean_gradient, draw_mean, state_0=state, **own), 0.0
+    own = {"row_size": dim, "hessian": mean_hessian}
+    if name in MOVING_AVERAGES:
+        own |= {"params": MOVING_AVERAGES[name], "state_0": np.zeros(dim)}
+        return hw.Problem(dim, mean_gradient, draw_late, **own), 0.0
+    own |= {"params": [kind], "state_0": np.zeros(1 + (DELAY + 1) * dim)}
+    return hw.Problem(dim, mean_gradient, draw_mean, **own), 0.0
 
 
 def one_run(name: str, rows: int, seed: int) -> tuple[bool, np.ndarray, np.ndarray]:
     """Whether the run is ok, which coefficients are covered, and their distance in standard errors; nan if doubted."""
-    kind, dim, _ = CASES[name]
-    world, root = world_of(kind, dim)
+    dim = CASES[name][1]
+    world, root = world_of(name)
     unknown = np.full(dim, np.nan)
     try:
         result = hw.Auto(world, seed=seed).run(rows).result()
