@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from numba import njit
+from scipy.stats import binom
 
 from halfwidth import Auto, Problem
 from halfwidth.errors import Diverged, NotIdentified
-from halfwidth.learners.auto import steered_sums
+from halfwidth.learners.auto import steered, steered_sums
 from halfwidth.learners.auto.absorb import FAR, clipped_step, unusual
 from halfwidth.learners.auto.steps import LEAST_EIGENVALUE, Gain, climbing_removed, preconditioner
 from halfwidth.problems import problem
@@ -149,3 +150,20 @@ def test_a_sign_that_is_wrong_ends_in_advice_about_it(uphill, hessian):
 
     with pytest.raises(Diverged, match=r"(?i)check that the gradient points uphill"):
         told()
+
+
+def far_starts(runs):
+    """Errors, in standard errors, of the runs that are ok, from a start far off the root of a mean that responds."""
+    world = problem("performative-mean", dim=2, epsilon=0.5, theta_0=np.full(2, 1000.0))
+    results = [Auto(world, seed=seed).run(50_000).result() for seed in range(runs)]
+    return np.array([(r.params - world.theta_star) / r.bse for r in results if r.status == "ok"])
+
+
+def test_a_far_start_under_feedback_is_covered(monkeypatch):
+    """Estimation began on the way: its prior kept theta off the root, which then rested on the error of the slope."""
+    away = far_starts(40)
+    assert len(away) >= 36
+    assert (np.abs(away) < 2.0).sum() >= binom.ppf(0.001, away.size, 0.95)
+    monkeypatch.setattr(steered, "FAR_ORIGIN", np.inf)  # negative control
+    with_prior = far_starts(20)
+    assert (np.abs(with_prior) < 2.0).mean() < 0.5

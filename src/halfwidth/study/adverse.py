@@ -96,6 +96,7 @@ def _table_rows() -> list[AdverseRow]:
     rows += [
         AdverseRow("iid-linear", {"dim": 5, "theta_0": far}),
         AdverseRow("seed-logistic", {"dim": 5, "theta_0": far}, steps=125_000, eta=2.0),
+        AdverseRow("performative-mean", {"dim": 2, "theta_0": far[:2]}),
     ]
     for tau in (0.5, 0.9):
         rows += [

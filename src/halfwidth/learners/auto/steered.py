@@ -21,9 +21,12 @@ linearisation point moves to
     (sum A' + n_0 (H + J))^-1 (sum B' + n_0 (H + J) point_0),
 
 with the point where estimation began as a prior worth n_0 rows, half of those before it: without it the moves are not
-nearly uncorrelated with the rows, and the correction Q overshoots. The next 8 chunks weigh the move. If the gradient
-was not nearly linear along it (`bent` above 0.3), estimation restarts there. Where eight chunks are too rough to tell,
-nothing is taken off, unless it is above 0.3 by five standard errors: a loss without curvature is not a quadratic one.
+nearly uncorrelated with the rows, and the correction Q overshoots. Where the data respond and the root of the rows is
+far from that point, theta was still on its way when estimation began: the prior is dropped (n_0 = 0), for theta would
+be deployed off the root on its account, and the root rest on the error of J. The next 8 chunks weigh the move. If the
+gradient was not nearly linear along it (`bent` above 0.3), estimation restarts there. Where eight chunks are too rough
+to tell, nothing is taken off, unless it is above 0.3 by five standard errors: a loss without curvature is not a
+quadratic one.
 
 Where chunks are unlike each other, so that steps are clipped, all this begins again without steps (`careful`).
 
@@ -40,6 +43,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from halfwidth.equation import solution
 from halfwidth.errors import Diverged, NotIdentified
@@ -55,6 +59,8 @@ FEWEST_BATCHES = 4
 _GROWTH, _FEEDBACK_GROWTH = 1.2, 1.5
 _RESTART_UNTIL = 64
 _ROUGH, _SURELY, _LEAST_BEND = 0.1, 5.0, 1e-6
+FAR_ORIGIN = 20.0
+"""Standard errors of the difference between the root of the rows and the prior: so far off the prior says nothing."""
 
 
 class Steered(FirstPhase):
@@ -156,6 +162,8 @@ class Steered(FirstPhase):
         seen = np.diag(H) != 0.0
         inside = np.ix_(seen, seen)
         J = s.J if s.share[0] == 0.0 else -s.share[0] * H
+        if J.any() and not self.careful and self._far_off(A[inside], B[seen], seen):
+            self.prior_rows = 0.0
         left = A[inside] + self.prior_rows * (H + J)[inside] + self.prior_matrix(H)[inside]
         target = s.origin.copy()
         target[seen] += solution(left, B[seen])
@@ -168,6 +176,18 @@ class Steered(FirstPhase):
             self.moving.theta[:] = s.point if self.careful else self._balancing(target)
         self.moving.D[:] = self.moving.spread[:] = 0.0
         self.weighed = None if self.careful else 0
+
+    def _far_off(self, A: Vector, B: Vector, seen: NDArray[np.bool_]) -> bool:
+        """Whether the root of the rows is far from the prior: estimation began with theta on its way from far off."""
+        if self.prior_rows == 0.0:
+            return False
+        try:
+            root = solution(A, B)
+        except NotIdentified:  # these rows alone do not determine it
+            return False
+        away = np.linalg.lstsq(self._noise_root()[np.ix_(seen, seen)], root)[0]
+        size = float(away @ away) / (len(root) * (1.0 / self.store.rows + 1.0 / self.prior_rows))
+        return size > FAR_ORIGIN**2
 
     def _weigh(self) -> None:
         """The last move is weighed: correct all rows from before it, or restart from here if it was too curved."""
