@@ -101,10 +101,14 @@ class Learner(Trajectory):
         done = 0
         with guard_of(self):
             self._enter("run")
-            while done < steps:
-                size = min(len(self._rows), steps - done)
-                self._take(True, self._rows[:size])
-                done += size
+            try:
+                while done < steps:
+                    size = min(len(self._rows), steps - done)
+                    self._take(True, self._rows[:size])
+                    done += size
+            except InputError as error:  # of a function of the problem: no refusal
+                guard_of(self).spoil(error)
+                raise
         return self
 
     def consume(self, rows: ArrayLike) -> Self:
@@ -135,9 +139,11 @@ class Learner(Trajectory):
                 step = self._rows_at_once(len(array))
                 for at in range(0, len(array), step):
                     self._take(False, array[at : at + step])
-            except Exception:
+            except Exception as error:
                 refusal = None if before is None else _refusal(array)
                 if before is None or refusal is None:
+                    if isinstance(error, InputError):  # of a function of the problem
+                        guard_of(self).spoil(error)
                     raise
                 before.put_back(self)
                 raise refusal from None
@@ -181,6 +187,8 @@ class Learner(Trajectory):
             if len(self.watchers) > 1:
                 raise InputError.of("watcher", "be named when there is not exactly one", len(self.watchers))
             watcher = self.watchers[0]
+        elif not any(watcher is own for own in self.watchers):
+            raise InputError("watcher must be one of this learner's own watchers: another one saw another run")
         return self._with_facts(watcher.result(critical))
 
     def _with_facts(self, result: Result) -> Result:

@@ -9,7 +9,7 @@ averages and results see nothing of them. All these rows count in `n_seen`, sinc
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -31,6 +31,19 @@ from halfwidth.watchers import Watcher
 Seed = int | np.random.SeedSequence | np.random.Generator
 
 _CHUNK_NUMBERS = 327_680  # rows and iterates of a chunk stay in the processor's cache
+
+
+def checked_watchers(watchers: object, dim: int) -> tuple[Watcher, ...]:
+    """Each of them once, and of this dimension."""
+    found = tuple(watchers) if isinstance(watchers, Iterable) else (watchers,)
+    if not isinstance(watchers, Iterable) or not all(isinstance(watcher, Watcher) for watcher in found):
+        raise InputError.of("watchers", "be a sequence of watchers, like [OverlappingBatchMeans(dim)]", watchers)
+    for watcher in found:
+        if watcher.dim != dim:
+            raise InputError.of("watchers", f"have dim {dim}, as the problem has", watcher.dim)
+    if len({id(watcher) for watcher in found}) < len(found):
+        raise InputError("watchers must be given once each: one that is given twice would see every iterate twice")
+    return found
 
 
 class Trajectory(ABC):
@@ -64,12 +77,9 @@ class Trajectory(ABC):
     ) -> None:
         if not isinstance(problem, Problem):
             raise InputError.of("problem", "be a Problem, as hw.problem(name) makes one", problem)
-        for watcher in watchers:
-            if watcher.dim != problem.dim:
-                raise InputError.of("watchers", f"have dim {problem.dim}, as the problem has", watcher.dim)
+        self.watchers = checked_watchers(watchers, problem.dim)
         self.problem = problem
         self.step: Schedule = PowerStep() if step is None else step
-        self.watchers = tuple(watchers)
         self.rng = check_seed(seed)
         self.n_seen = 0
         self.warm_start = check_count("warm_start", warm_start, at_least=0)

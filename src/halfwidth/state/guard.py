@@ -2,7 +2,7 @@
 
 A call that changes an object goes through its guard. Two threads in one object raise: neither would know what the other
 did. A call that ends in anything but a refusal of its input (`InputError`, raised before anything changes or after it
-was put back), or in iterates that diverged (`Diverged`, which every later call raises too), leaves the object half
+was put back, which is not so where somebody's function raised it: `spoil`), or in iterates that diverged (`Diverged`, which every later call raises too), leaves the object half
 changed; it is then marked as broken, and refuses to go on and to be read.
 """
 
@@ -55,6 +55,10 @@ class Guard:
             )
         if owner is not None and owner != (_pid[0], threading.get_ident()):
             raise Busy("another thread is changing this object; give each thread an object of its own, and pool them")
+
+    def spoil(self, error: Exception) -> None:
+        """A call was left half done by this error, whatever its type."""
+        self._broken = f"a call that changed it ended in {type(error).__name__}"
 
     def renew(self) -> None:
         """Forget that the object was broken, when it starts anew; raise if another thread is changing it."""

@@ -38,7 +38,7 @@ NO_PROBLEM = "this learner has no problem, which knows about rows: drive it by a
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What to do next.
+    """What to do next; its arrays are read-only, for they say what the rows are held against.
 
     Attributes
     ----------
@@ -74,8 +74,9 @@ class Conversation:
             engine, (plan, _, cursor) = self.engine, self._planned()
             if not self._count:
                 self._count = request_points(cursor, plan, engine.steering, engine.moving, self._told)
-            theta = engine.moving.theta + plan.dithers[self._done]
-            self._open = Request(theta, self._told.points[: self._count].copy(), engine.m)
+            theta, points = engine.moving.theta + plan.dithers[self._done], self._told.points[: self._count].copy()
+            theta.flags.writeable = points.flags.writeable = False
+            self._open = Request(theta, points, engine.m)
         return self._open
 
     def tell(self, request: Request, gradients: ArrayLike, hessian: ArrayLike | None) -> Vector:

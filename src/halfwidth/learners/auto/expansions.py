@@ -46,7 +46,10 @@ def left_out(equation: Equation, away: Vector, within: Vector, covariance: Vecto
     mean = np.tensordot(rows / n, A, 1)
     metric = 0.5 * (mean + mean.T)
     distance = len(mean) * float(rows @ np.sum(away @ metric * away, axis=1)) / n
-    bound: float = 0.5 * STEEPEST * distance / float(np.trace(metric @ covariance)) * math.sqrt(n)
+    noise_size = float(np.trace(metric @ covariance))
+    if noise_size == 0.0:  # the doubt `exact-fit`
+        return 0.0
+    bound: float = 0.5 * STEEPEST * distance / noise_size * math.sqrt(n)
     s = away @ metric @ total
     centred = s - rows @ s / n
     spread = rows @ centred**2

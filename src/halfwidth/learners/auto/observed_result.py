@@ -8,7 +8,9 @@
 |                      | root far: its `leverage` is more than 3 for each coefficient. That is 0.1 to 0.8 where theta |
 |                      | follows its noise about the root, and above 1,000 where it stays far away. Or none is seen,  |
 |                      | but data that respond by a quarter of the Hessian are within two standard errors of what is: |
-|                      | then intervals would be a quarter too short                                                  |
+|                      | then intervals would be a quarter too short. Or J has fewer than 2 degrees of freedom, or    |
+|                      | makes some standard error less than a quarter of what it is without: theta that follows its  |
+|                      | noise looks like a strong response against its own, and nothing tells the two apart here     |
 | `hessian-mismatch`   | gradients change with theta by another multiple of the Hessian than 1, by a quarter and by   |
 |                      | four standard errors, and data cannot respond; or by more than four times as much, or less   |
 |                      | than a fifteenth: feedback that cancels so much would not be corrected for                   |
@@ -19,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from halfwidth.equation import Equation, Sums
+from halfwidth.equation.result import FEWEST
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import status
 from halfwidth.learners.auto.careful_result import shown_only
@@ -69,7 +72,7 @@ def observed_result(engine: Observed, name: str, n_seen: int, detect: bool) -> A
         away = leverage(seen.spread[np.ix_(shown, shown)], near, (result.params - engine.origin)[shown])
         most = max(seen.share, 0.0) + 2.0 * seen.error
         doubts += _unseen(away / shown.sum(), most if response.kept == 0.0 else 0.0)
-        doubts += _narrowed(result, sums) if response.kept > 0.0 else []
+    doubts += _hardly_known(result, sums) if response.kept > 0.0 else []
     unlike = _mismatch(seen, *((MOST_STEEP, 1.0 - 1.0 / LARGEST_GAIN) if detect else (MOST_SHARE, MOST_SHARE)))
     return result.with_facts(*unlike, *status.flags(facts, result), *doubts, notes=status.notes(facts, result))
 
@@ -103,8 +106,15 @@ def _curved(equation: Equation, sums: Sums, origin: Vector, result: AutoResult, 
     return [("not-settled", text)]
 
 
-def _narrowed(result: AutoResult, sums: Sums) -> list[Flag]:
-    """The doubt about a response with which errors are far smaller than batches show them to be without it."""
+def _hardly_known(result: AutoResult, sums: Sums) -> list[Flag]:
+    """The doubt about a slope with hardly any degrees of freedom, or with which errors are far smaller than without."""
+    freedom = result.diagnostics.effective_blocks
+    if freedom < FEWEST:
+        text = (
+            f"theta has moved so little since it settled that the response it shows has {freedom:.1f} degrees of "
+            "freedom. Declare feedback='none' if data cannot respond; if they can, run on with larger steps"
+        )
+        return [("feedback-undecided", text)]
     inside, shown = shown_only(Equation.of(sums))
     influences = inside.solve()[1]
     without = np.sqrt(np.square(influences).sum(axis=0) * len(influences) / (len(influences) - 1.0))

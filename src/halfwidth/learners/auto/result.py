@@ -27,7 +27,9 @@ class Feedback:
     detected : bool
         Whether the data were seen to respond. False, too, where nobody looked: `feedback="none"`.
     strength : float
-        The size of H^-1 J: 0.5 where a unit of theta moves the gradient half as much through the data as directly.
+        The size of H^-1 J in its largest direction, whatever the units: 0.5 where a unit of theta moves the gradient
+        half as much through the data as directly. It is an estimate, and the largest of many, so mostly above the true
+        one while that is hardly known.
     memory_rows : float
         Over how many rows the response lasts; at most a chunk where nothing else was seen, 0 without feedback.
     """

@@ -153,8 +153,7 @@ def climbs(hessian: Vector, J: Vector) -> bool:
 
 
 def strength_of(hessian: Vector, J: Vector) -> float:
-    """The size of H^-1 J."""
-    try:
-        return float(np.linalg.norm(np.linalg.solve(hessian, J), 2))
-    except np.linalg.LinAlgError:
-        return math.inf
+    """The size of H^-1 J, in whatever units coordinates are: the largest |u'J v| where |u'H u| = |v'H v| = 1."""
+    values, axes = np.linalg.eigh(0.5 * (hessian + hessian.T))
+    root = axes / np.sqrt(np.maximum(np.abs(values), TINY))
+    return float(np.linalg.norm(root.T @ J @ root, 2))

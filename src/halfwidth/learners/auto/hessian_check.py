@@ -1,0 +1,38 @@
+"""Whether a problem's Hessian or Jacobian is the derivative of its gradient, on a sample of the rows.
+
+Along random signs s_j, in the units of each column, delta_j = s_j / (10000 sqrt(H_jj / n)), the gradients of the same
+rows change from one side of the estimate to the other, and
+
+    |D (g(c + delta) - g(c - delta) - 2 H delta)| / |2 D H delta|,   D_jj = H_jj^-1/2,
+
+is zero but for rounding and third derivatives, whatever the rows are. The root of given rows is corrected for what their
+expansions leave out, and so for a wrong Hessian; their errors are not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.given import GivenRows
+
+_ROWS, _DIRECTIONS, _STEP = 2_048, 4, 1e-4
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def share_contradicted(engine: GivenRows, centre: Vector) -> float:
+    """By what share of it gradients change otherwise than the Hessian says; 0 where it is not the problem's own."""
+    rows = engine.sample.evenly(_ROWS)
+    if engine.differences or engine.rough or not len(rows) or not np.isfinite(centre).all():
+        return 0.0
+    H = engine.field.pieces(centre, rows, np.array([0, len(rows)]))[1][0]
+    size = np.abs(np.diag(H))
+    unit = np.divide(1.0, np.sqrt(size), out=np.zeros(len(size)), where=size > 0.0)
+    signs = np.random.default_rng(0).integers(0, 2, (_DIRECTIONS, len(size))) * 2.0 - 1.0
+    found = []
+    for delta in _STEP * np.sqrt(len(rows)) * signs * unit:
+        told = 2.0 * H @ delta
+        seen = engine.field.gradient(centre + delta, rows) - engine.field.gradient(centre - delta, rows)
+        expected = float(np.linalg.norm(unit * told))
+        found.append(float(np.linalg.norm(unit * (seen - told))) / expected if expected > 0.0 else 0.0)
+    return max(share for share in found if np.isfinite(share)) if np.isfinite(found).any() else 0.0
