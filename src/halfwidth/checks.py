@@ -19,6 +19,10 @@ def check_unmasked(name: str, values: object) -> None:
         raise InputError(f"{name} must have no masked values: drop or fill them first; got {masked:,} of them")
 
 
+_NOT_REAL = (np.complexfloating, np.datetime64, np.timedelta64)
+"""Elements of an array of objects that NumPy would turn into real numbers."""
+
+
 def check_real(name: str, values: ArrayLike) -> NDArray[np.float64]:
     """Return real numbers as float64, not copied where they are; everything else raises an `InputError`.
 
@@ -27,7 +31,8 @@ def check_real(name: str, values: ArrayLike) -> NDArray[np.float64]:
     check_unmasked(name, values)
     try:
         array = np.asarray(values)
-        if array.dtype.kind not in "cmM":
+        losing = array.dtype == object and any(isinstance(one, _NOT_REAL) for one in array.flat)
+        if array.dtype.kind not in "cmM" and not losing:
             return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:  # of arrays of other packages too
         raise InputError(f"{name} must be an array of real numbers ({error}); got {shortened(values)}") from error
@@ -36,10 +41,12 @@ def check_real(name: str, values: ArrayLike) -> NDArray[np.float64]:
 
 def check_seed(seed: int | np.random.SeedSequence | np.random.Generator) -> np.random.Generator:
     """Return the generator of a seed; raise an `InputError` where NumPy takes it for none."""
+    rule = "be an integer of at least 0, a SeedSequence or a Generator"
+    if isinstance(seed, np.random.RandomState):  # NumPy makes a generator of it, from which no others can be drawn
+        raise InputError.of("seed", rule, seed)
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError) as error:
-        rule = "be an integer of at least 0, a SeedSequence or a Generator"
         raise InputError.of("seed", rule, seed) from error
 
 

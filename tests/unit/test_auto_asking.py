@@ -341,3 +341,11 @@ def test_a_told_hessian_that_gradients_contradict_is_doubted(factor, status):
     assert result.status == status
     if status != "ok":
         assert f"by {1.0 / factor:.3g} times" in result.diagnostics.warnings[0]
+
+
+def test_a_request_cannot_be_changed():
+    """A theta that was moved in place before it was told went unnoticed, 800 standard errors off."""
+    request = Auto(dim=2).ask()
+    for array in (request.theta, request.points):
+        with pytest.raises(ValueError, match="read-only"):
+            array -= 1.0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import halfwidth as hw
-from halfwidth.checks import check_real
+from halfwidth.checks import check_real, check_seed
 from halfwidth.errors import InputError
 from halfwidth.models import LinearRegression
 
@@ -125,3 +125,14 @@ def test_a_request_of_nobody_does_not_settle_how_rows_come():
     with pytest.raises(InputError, match="ask first"):
         learner.tell(hw.Auto(dim=2).ask(), [[0.0, 0.0]])
     assert learner.run(100).n_seen == 100
+
+
+@pytest.mark.parametrize("lost", [np.complex128(1 + 2j), np.datetime64("2026-01-01"), np.timedelta64(3, "D")])
+def test_objects_that_would_lose_something_are_refused(lost):
+    with pytest.raises(InputError, match="real numbers"):
+        check_real("x", np.array([1.0, lost], dtype=object))
+
+
+def test_a_legacy_random_state_is_no_seed():
+    with pytest.raises(InputError, match="seed must be an integer"):
+        check_seed(np.random.RandomState(0))

@@ -107,7 +107,7 @@ class EquationResult(Result):
         bad = (np.atleast_2d(v)[:, self.refused] != 0.0).any(axis=0)
         if bad.any():
             at = np.flatnonzero(self.refused)[bad]
-            named = [self.names[j] if self.names else str(j) for j in at.tolist()]
+            named = [self.names[j] if self.names else f"theta[{j}]" for j in at.tolist()]
             raise NotIdentified(
                 f"there is no error for {', '.join(named[:8])}, so none for a direction that contains it; see the "
                 "status of each coefficient",

@@ -2,8 +2,9 @@
 
 A call that changes an object goes through its guard. Two threads in one object raise: neither would know what the other
 did. A call that ends in anything but a refusal of its input (`InputError`, raised before anything changes or after it
-was put back, which is not so where somebody's function raised it: `spoil`), or in iterates that diverged (`Diverged`, which every later call raises too), leaves the object half
-changed; it is then marked as broken, and refuses to go on and to be read.
+was put back, which is not so where somebody's function raised it: `spoil`), or in iterates that diverged (`Diverged`,
+which every later call raises too), leaves the object half changed; it is then marked as broken, and refuses to go on
+and to be read.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ rows change from one side of the estimate to the other, and
 
     |D (g(c + delta) - g(c - delta) - 2 H delta)| / |2 D H delta|,   D_jj = H_jj^-1/2,
 
-is zero but for rounding and third derivatives, whatever the rows are. The root of given rows is corrected for what their
-expansions leave out, and so for a wrong Hessian; their errors are not.
+is zero but for rounding and third derivatives, whatever the rows are. The root of given rows is corrected for what
+their expansions leave out, and so for a wrong Hessian; their errors are not.
 """
 
 from __future__ import annotations

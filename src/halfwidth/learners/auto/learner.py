@@ -110,6 +110,8 @@ class Auto(Engines):
             raise InputError("give either a problem or dim, the dimension of theta for ask() and tell()")
         if feedback not in (None, "none", "detect"):
             raise InputError.of("feedback", "be None, 'none' or 'detect'", feedback)
+        if not isinstance(gradient_only, (bool, np.bool_)):
+            raise InputError.of("gradient_only", "be True or False", gradient_only)
         self.gradient_only, self.feedback = bool(gradient_only), feedback
         self.chunk_rows = None if chunk_rows is None else check_count("chunk_rows", chunk_rows)
         if chunk_rows is not None and chunk_rows > _MOST_CHUNK_ROWS:
