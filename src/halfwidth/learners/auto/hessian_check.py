@@ -35,4 +35,4 @@ def share_contradicted(engine: GivenRows, centre: Vector) -> float:
         seen = engine.field.gradient(centre + delta, rows) - engine.field.gradient(centre - delta, rows)
         expected = float(np.linalg.norm(unit * told))
         found.append(float(np.linalg.norm(unit * (seen - told))) / expected if expected > 0.0 else 0.0)
-    return max(share for share in found if np.isfinite(share)) if np.isfinite(found).any() else 0.0
+    return max((share for share in found if np.isfinite(share)), default=0.0)
