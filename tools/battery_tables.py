@@ -2,7 +2,8 @@
 
     python tools/battery_tables.py --auto auto.json --auto-gradient auto-gradient.json --adverse adverse.json
 
-Each file's rows replace those of its table; the text around the tables is left as it is.
+The rows of the files, one or several for each table, replace those of the same key, or come behind the row before them;
+other rows, and the text around the tables, are left as they are.
 """
 
 from __future__ import annotations
@@ -58,18 +59,27 @@ def with_table(text: str, heading: str, lines: list[str]) -> str:
     old = text.split("\n")
     head = next(i for i in range(old.index(heading), len(old)) if old[i].startswith("|"))
     end = next(i for i in range(head, len(old)) if not old[i].startswith("|"))
-    return "\n".join([*old[: head + 2], *lines, *old[end:]])
+    table = old[head + 2 : end]
+    at = -1
+    for line in lines:
+        places = [i for i, other in enumerate(table) if _key(other) == _key(line)]
+        at = places[0] if places else at + 1
+        table[at : at + len(places)] = [line]
+    return "\n".join([*old[: head + 2], *table, *old[end:]])
+
+
+def _key(line: str) -> str:
+    return line.split("`")[1]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in HEADINGS:
-        parser.add_argument(f"--{name}", type=Path, dest=name)
+        parser.add_argument(f"--{name}", type=Path, dest=name, nargs="+", default=[])
     text = DOCS.read_text(encoding="utf-8")
-    for name, path in vars(parser.parse_args()).items():
-        if path is not None:
-            rows = json.loads(path.read_text(encoding="utf-8"))
-            text = with_table(text, HEADINGS[name], (adverse_lines if name == "adverse" else battery_lines)(rows))
+    for name, paths in vars(parser.parse_args()).items():
+        rows = [row for path in paths for row in json.loads(path.read_text(encoding="utf-8"))]
+        text = with_table(text, HEADINGS[name], (adverse_lines if name == "adverse" else battery_lines)(rows))
     DOCS.write_text(text, encoding="utf-8")
 
 
