@@ -57,6 +57,13 @@ def check_count(name: str, value: int, at_least: int = 1) -> int:
     return int(value)
 
 
+def check_bool(name: str, value: object) -> bool:
+    """Return a truth value; raise an `InputError` that names the argument where it is another one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError.of(name, "be True or False", value)
+    return bool(value)
+
+
 def check_positive(name: str, value: float) -> float:
     """Return a finite number above zero; raise an `InputError` that names the argument otherwise."""
     if not (math.isfinite(value) and value > 0):

@@ -238,6 +238,9 @@ def test_a_move_that_is_surely_bent_is_no_rough_one(monkeypatch):
     assert result is None or not silently_wrong(result, truth).any()
     monkeypatch.setattr(steered, "_SURELY", np.inf)  # negative control
     result, truth = flat_start(20_011)
+    assert result is None  # rows contradict the point where estimation began
+    monkeypatch.setattr(steered, "FAR_ORIGIN", np.inf)
+    result, truth = flat_start(20_011)
     assert not silently_wrong(result, truth).any()  # the batches' Hessians say so, too
     monkeypatch.setattr(feedback_status, "MOST_WANDER", np.inf)
     monkeypatch.setattr(reading, "rare_below", lambda batches: 0.0)

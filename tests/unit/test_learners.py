@@ -407,5 +407,5 @@ def test_a_gradient_that_is_returned_instead_of_written_is_noticed():
 
 
 def test_a_run_without_a_watcher_says_so():
-    with pytest.raises(InputError, match="no watcher is attached to this run"):
+    with pytest.raises(InputError, match="no watcher is attached: give the learner"):
         SGD(problem("iid-linear", dim=2)).run(10).result()

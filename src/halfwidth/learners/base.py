@@ -106,8 +106,8 @@ class Learner(Trajectory):
                     size = min(len(self._rows), steps - done)
                     self._take(True, self._rows[:size])
                     done += size
-            except InputError as error:  # of a function of the problem: no refusal
-                guard_of(self).spoil(error)
+            except InputError as error:
+                guard_of(self).spoil(error)  # of a function of the problem: no refusal
                 raise
         return self
 
@@ -181,9 +181,7 @@ class Learner(Trajectory):
         guard_of(self).check()
         if watcher is None:
             if not self.watchers:
-                raise InputError(
-                    "no watcher is attached to this run: give the learner watchers=[...] before it runs, or use Auto"
-                )
+                raise InputError("no watcher is attached: give the learner watchers=[...] before it runs, or use Auto")
             if len(self.watchers) > 1:
                 raise InputError.of("watcher", "be named when there is not exactly one", len(self.watchers))
             watcher = self.watchers[0]

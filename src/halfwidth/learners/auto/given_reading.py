@@ -23,7 +23,7 @@ from halfwidth.inference.student_law import StudentLaw
 from halfwidth.kernels.arrays import Vector
 from halfwidth.learners.auto import given_status
 from halfwidth.learners.auto.given import GivenRows
-from halfwidth.learners.auto.hessian_check import share_contradicted
+from halfwidth.learners.auto.hessian_check import hessian_doubt
 from halfwidth.learners.auto.result import GivenResult
 
 
@@ -118,7 +118,6 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         noisy=given_status.noisy_batches(engine, root.centre, residuals, 0.5 * (information + information.T)),
         jumping=engine.sample.counting(engine.field, root.centre) if engine.rough else np.inf,
         conditioning=given_status.conditioning(information, hidden, engine),
-        contradicted=share_contradicted(engine, root.centre),
     )
     params = np.where(hidden, engine.theta, root.centre)
     result = GivenResult(
@@ -139,4 +138,4 @@ def given_result(engine: GivenRows, name: str, curvature: str) -> GivenResult:
         if dim > WIDE or engine.without_loss
         else partial(prefix_trail, equation, root.centre, params, np.eye(dim)),
     )
-    return result.with_facts(*given_status.flags(told))
+    return result.with_facts(*given_status.flags(told), *hessian_doubt(engine, root.centre))

@@ -9,7 +9,6 @@
 | `ill-conditioned`  | rounding, or differences of gradients, cannot tell some direction's curvature from zero   |
 | `exact-fit`        | the rows of some coefficient show no noise beyond rounding, or squares of it underflow    |
 | `rare`             | a few batches make all the noise of a curved loss, as a handful of events does            |
-| `hessian-mismatch` | gradients change otherwise than the problem's Hessian says (`hessian_check`)              |
 
 | flag of a coefficient | when                                                               |
 |-----------------------|--------------------------------------------------------------------|
@@ -47,8 +46,6 @@ NO_NOISE, UNDERFLOW = 1e-13, 1e-145
 """Noise per row over the size of a coefficient, and standard errors, below which they are rounding errors."""
 FEW_JUMPS = 40.0
 """Rows that a gradient that jumps rests on, times their share of all: a median has a quarter, of 0.9 one in 25 rows."""
-MOST_CONTRADICTED = 0.1
-"""The share by which gradients may change otherwise than the Hessian says: a Fisher information is another one."""
 COLLAPSED = 0.01
 """The share of a coefficient's curvature left at the estimate, below which that is on its way to infinity."""
 
@@ -79,8 +76,6 @@ class Known:
     """How many rows the gradient rests on, where it jumps; infinite where it does not."""
     conditioning: float
     """The smallest eigenvalue of the curvature, scaled to a unit diagonal, in units of what its rounding may be."""
-    contradicted: float
-    """By what share of it gradients change otherwise than the problem's Hessian says."""
 
 
 def collapsed(engine: GivenRows, centre: Vector, before: Vector) -> NDArray[np.bool_]:
@@ -175,7 +170,6 @@ def flags(known: Known) -> tuple[Flag, ...]:
         _exact(known),
         _dependence(known),
         _events(known),
-        _contradicted(known),
     )
     return tuple(flag for flag in found if flag is not None)
 
@@ -240,16 +234,6 @@ def _events(known: Known) -> Flag | None:
         "rare",
         f"about {known.noisy:.0f} of {known.batches:,} batches make all the noise, as a handful of events does: "
         "standard errors are likely too small. Feed rows with more events",
-    )
-
-
-def _contradicted(known: Known) -> Flag | None:
-    if known.contradicted <= MOST_CONTRADICTED:
-        return None
-    return (
-        "hessian-mismatch",
-        f"near the estimate gradients change otherwise than the problem's Hessian says, by {known.contradicted:.2g} of "
-        "it: standard errors rest on that. Give the derivative of the gradient, or gradient_only=True",
     )
 
 

@@ -6,7 +6,7 @@ rows change from one side of the estimate to the other, and
     |D (g(c + delta) - g(c - delta) - 2 H delta)| / |2 D H delta|,   D_jj = H_jj^-1/2,
 
 is zero but for rounding and third derivatives, whatever the rows are. The root of given rows is corrected for what
-their expansions leave out, and so for a wrong Hessian; their errors are not.
+their expansions leave out, and so for a wrong Hessian; their errors are not: above a tenth that is `hessian-mismatch`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from __future__ import annotations
 import numpy as np
 
 from halfwidth.kernels.arrays import Vector
+from halfwidth.learners.auto.facts import Flag
 from halfwidth.learners.auto.given import GivenRows
 
+MOST_CONTRADICTED = 0.1
+"""The share by which gradients may change otherwise than the Hessian says: a Fisher information is another one."""
 _ROWS, _DIRECTIONS, _STEP = 2_048, 4, 1e-4
 
 
@@ -36,3 +39,15 @@ def share_contradicted(engine: GivenRows, centre: Vector) -> float:
         expected = float(np.linalg.norm(unit * told))
         found.append(float(np.linalg.norm(unit * (seen - told))) / expected if expected > 0.0 else 0.0)
     return max((share for share in found if np.isfinite(share)), default=0.0)
+
+
+def hessian_doubt(engine: GivenRows, centre: Vector) -> tuple[Flag, ...]:
+    """`hessian-mismatch`, where gradients contradict the problem's Hessian."""
+    share = share_contradicted(engine, centre)
+    if share <= MOST_CONTRADICTED:
+        return ()
+    text = (
+        f"near the estimate gradients change otherwise than the problem's Hessian says, by {share:.2g} of it: standard "
+        "errors rest on that. Give the derivative of the gradient, or gradient_only=True"
+    )
+    return (("hessian-mismatch", text),)

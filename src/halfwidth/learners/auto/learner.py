@@ -21,7 +21,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halfwidth.checks import check_count, check_vector
+from halfwidth.checks import check_bool, check_count, check_vector
 from halfwidth.errors import InputError, NotEnoughData
 from halfwidth.inference import Result
 from halfwidth.kernels.arrays import Vector
@@ -110,9 +110,7 @@ class Auto(Engines):
             raise InputError("give either a problem or dim, the dimension of theta for ask() and tell()")
         if feedback not in (None, "none", "detect"):
             raise InputError.of("feedback", "be None, 'none' or 'detect'", feedback)
-        if not isinstance(gradient_only, (bool, np.bool_)):
-            raise InputError.of("gradient_only", "be True or False", gradient_only)
-        self.gradient_only, self.feedback = bool(gradient_only), feedback
+        self.gradient_only, self.feedback = check_bool("gradient_only", gradient_only), feedback
         self.chunk_rows = None if chunk_rows is None else check_count("chunk_rows", chunk_rows)
         if chunk_rows is not None and chunk_rows > _MOST_CHUNK_ROWS:
             raise InputError.of("chunk_rows", f"be at most {_MOST_CHUNK_ROWS}", chunk_rows)

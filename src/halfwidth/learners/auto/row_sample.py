@@ -63,7 +63,7 @@ class RowSample:
 
     def evenly(self, most: int) -> Vector:
         """At most so many of the rows, evenly spread over the sample."""
-        return self._rows[: self.count][:: max(-(-self.count // most), 1)]
+        return np.ascontiguousarray(self._rows[: self.count][:: max(-(-self.count // most), 1)])
 
     def reader(self) -> RowSample:
         """The same sample, to which rows can be added for reading: those lie beyond the rows of this one."""
