@@ -80,7 +80,7 @@ def with_derivative(sample: Function, gradient: Function, add_up: Function, deri
     ) -> Ended:
         m, dim = source.chunk.shape[0], moving.theta.shape[0]
         told = Told(np.empty((4, dim)), np.empty((4, dim)))
-        grad, scratch = np.empty(dim), Scratch(np.empty((m, dim)), np.empty((m, dim)), np.empty((dim, dim)))
+        grad, scratch = np.zeros(dim), Scratch(np.empty((m, dim)), np.empty((m, dim)), np.empty((dim, dim)))
         used, filled, done, clipped, event, batch = 0, cursor.filled, 0, 0, FINE, cursor.batch
         while used < source.rows.shape[0] and done < plan.steps.shape[0] and event == FINE:
             theta, first = moving.theta + plan.dithers[done], used
@@ -119,7 +119,7 @@ def with_differences(sample: Function, gradient: Function) -> Function:
     ) -> Ended:
         m, dim = source.chunk.shape[0], moving.theta.shape[0]
         told = Told(np.empty((dim + 4, dim)), np.empty((dim + 4, dim)))
-        grad = np.empty(dim)
+        grad = np.zeros(dim)
         used, filled, done, clipped, event, batch = 0, cursor.filled, 0, 0, FINE, cursor.batch
         while used < source.rows.shape[0] and done < plan.steps.shape[0] and event == FINE:
             theta, first = moving.theta + plan.dithers[done], used

@@ -48,7 +48,7 @@ class Field(ABC):
 
     def gradients(self, points: Vector, rows: Vector) -> Vector:
         """Each row's gradient (rows, d), at one point for all or at a point of its own."""
-        grads = np.empty((len(rows), self.problem.dim))
+        grads = np.zeros((len(rows), self.problem.dim))
         self._gradients(np.atleast_2d(points), self.params, rows, grads)
         return grads
 

@@ -19,7 +19,7 @@ def expanded_pieces(gradient: Function, hessian: Function) -> Function:
 
     def sum_pieces(point: Vector, params: Vector, rows: Vector, edges: Indices, g: Vector, H: Vector) -> None:
         dim = point.shape[0]
-        grad, total, block = np.empty(dim), np.empty(dim), np.empty((_BLOCK_ROWS, dim))
+        grad, total, block = np.zeros(dim), np.empty(dim), np.empty((_BLOCK_ROWS, dim))
         for piece in range(edges.shape[0] - 1):
             shift = 0.0
             total[:] = 0.0
@@ -60,7 +60,7 @@ def differenced_pieces(gradient: Function) -> Function:
         point: Vector, params: Vector, rows: Vector, edges: Indices, widths: Vector, g: Vector, H: Vector
     ) -> None:
         dim = point.shape[0]
-        grad, moved, there = np.empty(dim), np.empty(dim), point.copy()
+        grad, moved, there = np.zeros(dim), np.empty(dim), point.copy()
         for piece in range(edges.shape[0] - 1):
             for column in range(-1, dim):
                 if column >= 0:
@@ -85,7 +85,7 @@ def gradient_moments(gradient: Function) -> Function:
     """The loop that adds up gradients, and their squares, at one point."""
 
     def add_moments(point: Vector, params: Vector, rows: Vector, total: Vector, squares: Vector) -> None:
-        grad = np.empty(point.shape[0])
+        grad = np.zeros(point.shape[0])
         for i in range(rows.shape[0]):
             gradient(point, rows[i], params, grad)
             for j in range(grad.shape[0]):
