@@ -193,4 +193,15 @@ def _store(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_bytes(content)
-    os.replace(temporary, path)
+    put_first(temporary, path)
+
+
+def put_first(temporary: Path, place: Path) -> None:
+    """Move a file to its place, unless another process was first: whoever reads that one must not lose it."""
+    try:
+        os.link(temporary, place)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without hard links
+        os.replace(temporary, place)
+    temporary.unlink(missing_ok=True)

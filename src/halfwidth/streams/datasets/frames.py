@@ -20,7 +20,7 @@ import numpy as np
 
 from halfwidth.errors import UnknownName
 from halfwidth.streams.block import need
-from halfwidth.streams.datasets.fetch import cache_folder, dataset
+from halfwidth.streams.datasets.fetch import cache_folder, dataset, put_first
 
 TARGETS = {"beijing": ("log_pm25", "high"), "flights": ("late",)}
 _HOURS_PER_YEAR = 24 * 365.25
@@ -130,5 +130,8 @@ def regression_file(name: str, path: str | os.PathLike[str] | None = None) -> Pa
         prepared.parent.mkdir(parents=True, exist_ok=True)
         temporary = prepared.with_name(f".{prepared.name}.{os.getpid()}")
         frame.to_parquet(temporary, index=False)
-        os.replace(temporary, prepared)
+        if path is None:
+            put_first(temporary, prepared)
+        else:
+            os.replace(temporary, prepared)
     return prepared
