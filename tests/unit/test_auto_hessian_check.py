@@ -75,6 +75,16 @@ def test_negative_control_a_right_hessian(seed):
     assert "hessian-mismatch" not in flags(consumed(LOGISTIC, LOGISTIC.hessian, logistic_rows(seed)))
 
 
+@pytest.mark.parametrize("mean", [1e3, 1e5, 1e6])
+@pytest.mark.parametrize("loss", [LINEAR, LOGISTIC])
+def test_negative_control_a_column_with_a_large_mean(loss, mean):
+    """A constant and such a column cancel along half of the signs, and what is left is rounding."""
+    rows = (linear_rows if loss is LINEAR else logistic_rows)()
+    rows[:, 0], rows[:, 1] = 1.0, rows[:, 1] + mean
+    hessian = own_linear if loss is LINEAR else LOGISTIC.hessian
+    assert "hessian-mismatch" not in flags(consumed(loss, hessian, rows))
+
+
 @pytest.mark.parametrize(
     ("name", "settings"),
     [("actor-critic", {}), ("q-learning", {}), ("garnet-td", {"dim": 4}), ("strategic-credit", {}), ("pricing", {})],
