@@ -13,7 +13,9 @@ NOTEBOOK = Path(__file__).parents[2] / "examples" / "regression.ipynb"
 def ran(tmp_path_factory):
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     folder = tmp_path_factory.mktemp("notebook")
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    NotebookClient(
+        notebook, timeout=300, coalesce_streams=True, resources={"metadata": {"path": str(folder)}}
+    ).execute()
     assert list(folder.iterdir()) == [], "a notebook leaves nothing behind"
     return notebook
 

@@ -37,9 +37,7 @@ def share_contradicted(engine: GivenRows, centre: Vector) -> float:
     signs = np.random.default_rng(0).integers(0, 2, (_DIRECTIONS, len(size))) * 2.0 - 1.0
     deltas = _STEP * np.sqrt(len(rows)) * signs * unit
     told = 2.0 * deltas @ H.T
-    seen = [
-        engine.field.gradient(centre + delta, rows) - engine.field.gradient(centre - delta, rows) for delta in deltas
-    ]
+    seen = [field.gradient(centre + delta, rows) - field.gradient(centre - delta, rows) for delta in deltas]
     expected, apart = (np.linalg.norm(unit * changes, axis=1).max() for changes in (told, seen - told))
     return float(apart / expected) if expected > 0.0 and np.isfinite(apart) else 0.0
 
